@@ -1,0 +1,38 @@
+# Two commands: `make demo` plays environments over MCP and reports; `make test` checks everything.
+# Both create and use .venv; set PYTHON to choose the interpreter (3.11 or newer).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: demo test bench install lint clean
+
+demo: $(VENV)/.installed
+	$(BIN)/mcpgym demo
+
+test: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n $(WORKERS) tests
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
+	$(BIN)/python -m tests.bench
+
+install: $(VENV)/.installed
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mcpgym needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11 demo")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $(VENV)/.installed $@
+
+clean:
+	rm -rf $(VENV) build dist runs *.egg-info

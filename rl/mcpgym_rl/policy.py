@@ -1,0 +1,86 @@
+"""What a policy is to the rollout loop: messages and tools in, one assistant turn out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from mcpgym.messages import Message
+
+
+class PolicyError(Exception):
+    """The policy could give no turn; the rollout is unscored, with this text as its reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a local policy sampled in one turn: ids of the whole context so far, which of them it sampled, and their
+    log-probabilities (0.0 where not sampled). All three have the same length."""
+
+    ids: Sequence[int]
+    mask: Sequence[bool]
+    logprobs: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens one turn took, where the policy counts them."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One assistant turn. ``finish`` is ``length`` when the token limit cut it off.
+
+    ``message`` is what goes into the transcript; malformed calls stay in it as the policy wrote them.
+    """
+
+    message: Message
+    finish: Literal["stop", "length"] = "stop"
+    usage: Usage = field(default_factory=Usage)
+    tokens: Tokens | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeContext:
+    """What a policy may know when a rollout begins: nothing that is hidden.
+
+    ``seed`` seeds the policy's own randomness for this rollout; it is not the episode's.
+    """
+
+    environment: str
+    tools: Sequence[Mapping[str, Any]]
+    seed: int
+
+
+class PolicySession(Protocol):
+    """A policy at work on one rollout; it may keep what it needs (a KV cache, a generator) until it is closed."""
+
+    async def act(self, messages: Sequence[Message]) -> Turn:
+        """The next assistant turn after ``messages``.
+
+        Raises:
+            PolicyError: there is none.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of what the session keeps."""
+        ...
+
+
+class Policy(Protocol):
+    """Whatever produces assistant turns: a script, an endpoint, a local model."""
+
+    name: str
+
+    def begin(self, context: EpisodeContext) -> PolicySession:
+        """A session for one rollout."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of connections and memory."""
+        ...

@@ -1,0 +1,254 @@
+"""The control plane's interface: what trainers and evaluators use, the same in process and over HTTP.
+
+A policy never gets near it. :class:`LocalControl` is the in-process lane; ``mcpgym.control_http`` serves the same over
+HTTP and ``mcpgym.control_client`` speaks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from mcpgym.environment import Environment
+from mcpgym.episode import CallResult
+from mcpgym.episodes import Episodes, listings
+from mcpgym.errors import ConfigurationError, EpisodeError, UnknownNameError
+from mcpgym.messages import Message
+from mcpgym.rewards import Score
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentInfo:
+    """What a server says of one environment it serves. ``splits`` maps each to its number of tasks."""
+
+    name: str
+    version: str
+    description: str
+    schema_hash: str
+    tools: Sequence[Mapping[str, Any]]
+    splits: Mapping[str, int]
+    config: Mapping[str, Any]
+    rewards: Mapping[str, float]
+    max_turns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """One task without what is hidden."""
+
+    id: str
+    split: str
+    messages: Sequence[Message]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedEpisode:
+    """What opening an episode tells its harness. ``url`` is where a player's MCP client connects; None in process."""
+
+    token: str
+    url: str | None
+    environment: str
+    environment_version: str
+    task: str
+    split: str
+    seed: int
+    config: Mapping[str, Any]
+    messages: Sequence[Message]
+    tools: Sequence[Mapping[str, Any]]
+    schema_hash: str
+    max_turns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a batched step. Calls of one episode are answered in their order."""
+
+    token: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeStatus:
+    """Where an episode stands. ``ended`` says why it is closed, if it is; ``failure`` how its environment broke."""
+
+    done: bool
+    turns: int
+    stop_reason: str | None
+    ended: str | None = None
+    failure: str | None = None
+
+
+class ControlPlane(Protocol):
+    """What a harness may ask of a server, with the errors of :mod:`mcpgym.errors` in every lane."""
+
+    async def environments(self) -> list[EnvironmentInfo]:
+        """Every environment that is served."""
+        ...
+
+    async def tasks(
+        self,
+        environment: str,
+        split: str,
+        *,
+        offset: int = 0,
+        limit: int = 100,
+        config: Mapping[str, Any] | None = None,
+    ) -> list[TaskInfo]:
+        """Tasks ``offset`` to ``offset + limit`` of a split; fewer where it ends."""
+        ...
+
+    async def open(
+        self,
+        environment: str,
+        *,
+        task: str | None = None,
+        split: str | None = None,
+        index: int | None = None,
+        seed: int = 0,
+        config: Mapping[str, Any] | None = None,
+    ) -> OpenedEpisode:
+        """Open an episode of one task."""
+        ...
+
+    async def step(self, calls: Sequence[Call]) -> list[CallResult]:
+        """Answer many calls, of one or many episodes; the results are in the order of the calls."""
+        ...
+
+    async def respond(self, token: str, messages: Sequence[Message]) -> list[Message] | None:
+        """What the environment says as the user after ``messages``; None ends the rollout."""
+        ...
+
+    async def status(self, token: str) -> EpisodeStatus:
+        """Where the episode stands; also of one that has ended."""
+        ...
+
+    async def score(self, token: str, messages: Sequence[Message] | None = None) -> Score:
+        """The score, with the transcript where there is one."""
+        ...
+
+    async def close(self, token: str) -> None:
+        """End the episode."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of the server (and, in process, of everything it holds)."""
+        ...
+
+
+class LocalControl:
+    """The control plane in this process: no HTTP, no serialisation, the same behaviour.
+
+    Args:
+        episodes: what it controls.
+        url: the base of players' URLs (``http://127.0.0.1:8000``), where a listener serves these episodes.
+    """
+
+    def __init__(self, episodes: Episodes, url: str | None = None) -> None:
+        self.episodes = episodes
+        self.url = url
+
+    async def environments(self) -> list[EnvironmentInfo]:
+        """Every environment that is served."""
+        return [describe(environment) for environment in self.episodes.environments.values()]
+
+    async def tasks(
+        self,
+        environment: str,
+        split: str,
+        *,
+        offset: int = 0,
+        limit: int = 100,
+        config: Mapping[str, Any] | None = None,
+    ) -> list[TaskInfo]:
+        """Tasks ``offset`` to ``offset + limit`` of a split; fewer where it ends."""
+        made = self.episodes.environment(environment, config)
+        if split not in made.splits:
+            raise UnknownNameError("split", split, made.splits)
+        if offset < 0 or not 0 <= limit <= 10_000:
+            raise ConfigurationError(f"offset {offset} must not be negative, and limit {limit} lies in 0 to 10000")
+        rows = made.tasks(split)
+        last = min(offset + limit, len(rows))
+        return [TaskInfo(row.id, row.split, list(row.messages)) for row in (rows[i] for i in range(offset, last))]
+
+    async def open(
+        self,
+        environment: str,
+        *,
+        task: str | None = None,
+        split: str | None = None,
+        index: int | None = None,
+        seed: int = 0,
+        config: Mapping[str, Any] | None = None,
+    ) -> OpenedEpisode:
+        """Open an episode of one task."""
+        episode = await self.episodes.open(environment, task=task, split=split, index=index, seed=seed, config=config)
+        made = episode.environment
+        return OpenedEpisode(
+            token=episode.token,
+            url=None if self.url is None else f"{self.url}/e/{episode.token}/mcp",
+            environment=made.name,
+            environment_version=made.version,
+            task=episode.task.id,
+            split=episode.task.split,
+            seed=seed,
+            config=made.config.model_dump(mode="json"),
+            messages=list(episode.messages),
+            tools=listings(made),
+            schema_hash=made.schema_hash,
+            max_turns=made.max_turns,
+        )
+
+    async def step(self, calls: Sequence[Call]) -> list[CallResult]:
+        """Answer many calls in their order; a call that names no live episode is an error result, not an exception."""
+        results = []
+        for call in calls:
+            try:
+                episode = self.episodes.get(call.token)
+            except EpisodeError as error:
+                results.append(CallResult(str(error), is_error=True, done=True))
+                continue
+            results.append(await episode.call(call.name, call.arguments, call.key))
+        return results
+
+    async def respond(self, token: str, messages: Sequence[Message]) -> list[Message] | None:
+        """What the environment says as the user after ``messages``; None ends the rollout."""
+        return await self.episodes.get(token).respond(messages)
+
+    async def status(self, token: str) -> EpisodeStatus:
+        """Where the episode stands; also of one that has ended."""
+        if (stone := self.episodes.tombstone(token)) is not None:
+            return EpisodeStatus(done=True, turns=0, stop_reason=None, ended=stone.reason)
+        episode = self.episodes.get(token)
+        return EpisodeStatus(episode.done, episode.turns, episode.stop_reason, episode.ended, episode.failure)
+
+    async def score(self, token: str, messages: Sequence[Message] | None = None) -> Score:
+        """The score, with the transcript where there is one."""
+        made = await self.episodes.get(token).score(messages)
+        self.episodes.counters.scored += 1
+        return made
+
+    async def close(self, token: str) -> None:
+        """End the episode."""
+        await self.episodes.close(token)
+
+    async def aclose(self) -> None:
+        """End every episode and shut the environments down."""
+        await self.episodes.aclose()
+
+
+def describe(environment: Environment[Any, Any, Any]) -> EnvironmentInfo:
+    """What a server says of ``environment``."""
+    return EnvironmentInfo(
+        name=environment.name,
+        version=environment.version,
+        description=environment.description,
+        schema_hash=environment.schema_hash,
+        tools=listings(environment),
+        splits={split: len(environment.tasks(split)) for split in environment.splits},
+        config=environment.config.model_dump(mode="json"),
+        rewards={name: reward.weight for name, reward in environment.rewards.items()},
+        max_turns=environment.max_turns,
+    )

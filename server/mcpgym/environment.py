@@ -1,0 +1,171 @@
+"""The contract: what an environment is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Mapping, Sequence
+from random import Random
+from typing import Any, ClassVar, Generic, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+from typing_extensions import TypeVar
+
+from mcpgym.errors import ConfigurationError, UnknownNameError
+from mcpgym.messages import Message, Transcript
+from mcpgym.rewards import Reward, find_rewards
+from mcpgym.schema import MAX_INSTRUCTIONS, MAX_NAME, NAME, schema_hash
+from mcpgym.tasks import Task, find_task
+from mcpgym.tools import Tool, find_tools
+
+
+class Config(BaseModel):
+    """Base of environment configurations: unknown keys are refused, and the values are fixed once made.
+
+    Every field needs a default and a description (a docstring below it will do); the fields are the environment's
+    options on the command line (``--config name=value``) and in its documentation.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+TaskT = TypeVar("TaskT", bound=Task)
+StateT = TypeVar("StateT")
+ConfigT = TypeVar("ConfigT", bound=Config, default=Config)
+
+GameOutcome = Literal["win", "draw", "loss"]
+
+
+class ReferencePolicy(Protocol):
+    """A policy that an environment ships: it sees what any policy sees, and answers with one assistant message."""
+
+    def __call__(self, messages: Sequence[Message], random: Random, /) -> Message | Awaitable[Message]:
+        """The next assistant message after ``messages``; ``random`` is seeded for this rollout."""
+        ...
+
+
+class Environment(Generic[TaskT, StateT, ConfigT]):
+    """Tasks, tools, state and rewards under one name. Subclass it and give at least ``name``, ``tasks`` and ``reset``.
+
+    The state is explicit: ``reset`` makes one per episode, tools and rewards get it, and nothing else may be changed.
+    One instance serves every episode of one configuration, so an instance holds only what all of them may share.
+    """
+
+    name: ClassVar[str]
+    """What users type and clients show; letters, digits, - and _."""
+    version: ClassVar[str] = "1"
+    """Change it with anything that changes scores: tasks, rules, prompts, tools or rewards."""
+    description: ClassVar[str] = ""
+    """One line for people."""
+    instructions: ClassVar[str] = ""
+    """What a model should know before it uses the tools; every MCP client shows it to its model (under 2 KB)."""
+    icon: ClassVar[str] = ""
+    """An icon for people's clients: a ``data:`` or ``https:`` URI."""
+    splits: ClassVar[tuple[str, ...]] = ("train", "test")
+    config_class: ClassVar[type[Config]] = Config
+
+    tools: ClassVar[Mapping[str, Tool]] = {}
+    """Made from the ``@tool`` methods when the class is defined."""
+    rewards: ClassVar[Mapping[str, Reward]] = {}
+    """Made from the ``@reward`` methods when the class is defined."""
+    schema_hash: ClassVar[str] = schema_hash([])
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.tools = find_tools(cls)
+        cls.rewards = find_rewards(cls)
+        cls.schema_hash = schema_hash([tool.listing for tool in cls.tools.values()])
+        if not hasattr(cls, "name"):
+            return  # an intermediate base
+        if not NAME.fullmatch(cls.name):
+            raise ConfigurationError(
+                f"{cls.__name__}: {cls.name!r} is no environment name; use letters, digits, - and _"
+            )
+        if len(cls.instructions.encode()) > MAX_INSTRUCTIONS:
+            raise ConfigurationError(f"{cls.__name__}: instructions over {MAX_INSTRUCTIONS} bytes are cut by clients")
+        for tool in cls.tools:
+            if len(full := f"mcp__{cls.name}__{tool}") > MAX_NAME:
+                raise ConfigurationError(f"{full}: {len(full)} characters with a host's prefix; {MAX_NAME} at most")
+
+    def __init__(self, config: ConfigT | None = None) -> None:
+        self.config: ConfigT = config if config is not None else self.config_class()  # type: ignore[assignment]
+
+    # What every environment says.
+
+    def tasks(self, split: str) -> Sequence[TaskT]:
+        """The tasks of ``split``: always the same ones in the same order, made lazily where they are many."""
+        raise NotImplementedError(f"{type(self).__name__} must define tasks(split)")
+
+    def reset(self, task: TaskT, seed: int) -> StateT | Awaitable[StateT]:
+        """A fresh state for an episode of ``task``; all randomness comes from ``task`` and ``seed``."""
+        raise NotImplementedError(f"{type(self).__name__} must define reset(task, seed)")
+
+    # What an environment may say.
+
+    def messages(self, task: TaskT, state: StateT) -> Sequence[Message]:
+        """The prompt of an episode; by default that of its task. ``state`` is the one ``reset`` just made."""
+        return task.messages
+
+    def is_done(self, state: StateT) -> bool:
+        """Whether the episode has ended by its own rules; no tool can be called then."""
+        return False
+
+    def respond(
+        self, state: StateT, transcript: Transcript
+    ) -> Sequence[Message] | Awaitable[Sequence[Message] | None] | None:
+        """What the user says when the policy stops without calling a tool; None ends the rollout."""
+        return None
+
+    def invalid_arguments(self, state: StateT, tool: str, problem: str) -> str:
+        """What the policy reads when its arguments do not fit a tool's schema; may take note of it in ``state``."""
+        return problem
+
+    @property
+    def max_turns(self) -> int | None:
+        """How many turns (tool calls, and answers to ``respond``) an episode may have; None for no limit of its own."""
+        return None
+
+    def game_outcome(self, state: StateT) -> GameOutcome | None:
+        """For games: how it ended for the policy; None while unfinished, and for what is no game."""
+        return None
+
+    def reference_policies(self) -> Mapping[str, ReferencePolicy]:
+        """Policies to compare with, by name: ``random`` (uniform over legal acts), ``expert`` (the best known)."""
+        return {}
+
+    def close(self, state: StateT) -> Awaitable[None] | None:
+        """Release what ``reset`` acquired for this episode (a process, a file)."""
+
+    def shutdown(self) -> Awaitable[None] | None:
+        """Release what the instance holds for all episodes."""
+
+    # What follows from it.
+
+    def task(self, wanted: str) -> TaskT:
+        """The task with this id.
+
+        Raises:
+            UnknownNameError: no split has it.
+        """
+        for split in self.splits:
+            if (found := find_task(self.tasks(split), split, wanted)) is not None:
+                return found  # type: ignore[return-value]
+        raise UnknownNameError("task", wanted, [self.tasks(s)[0].id for s in self.splits if len(self.tasks(s))])
+
+    def task_at(self, split: str, index: int) -> TaskT:
+        """The task at ``index`` of ``split``.
+
+        Raises:
+            UnknownNameError: there is no such split.
+            ConfigurationError: the index lies outside it.
+        """
+        if split not in self.splits:
+            raise UnknownNameError("split", split, self.splits)
+        tasks = self.tasks(split)
+        if not 0 <= index < len(tasks):
+            raise ConfigurationError(f"{self.name}: {split} has tasks 0 to {len(tasks) - 1}; there is no {index}")
+        return tasks[index]
+
+
+async def settle(value: Any) -> Any:
+    """``value``, awaited if it is awaitable: environments may define most methods plain or ``async``."""
+    return await value if inspect.isawaitable(value) else value

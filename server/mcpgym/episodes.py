@@ -1,0 +1,241 @@
+"""All live episodes of one server: opened by task, found by token, expired when idle, capped in number."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from mcpgym.environment import Environment, settle
+from mcpgym.episode import CallRecord, Episode
+from mcpgym.errors import ConfigurationError, EpisodeEnded, TooManyEpisodes, UnknownEpisodeError, UnknownNameError
+from mcpgym.registry import configure, environment_class
+from mcpgym.schema import canonical_json
+from mcpgym.tasks import Task
+
+logger = logging.getLogger(__name__)
+
+MAX_TOMBSTONES = 100_000
+MAX_CONFIGURATIONS = 64
+MAX_TOOL_THREADS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one server allows. ``idle_seconds`` without a call ends an episode; ``live`` is the cap on episodes."""
+
+    idle_seconds: float = 1800.0
+    live: int = 10_000
+
+
+@dataclass(slots=True)
+class Counters:
+    """What has happened since the start, for ``/metrics``. ``latencies`` are the last call times in milliseconds."""
+
+    opened: int = 0
+    scored: int = 0
+    ended: dict[str, int] = field(default_factory=dict)
+    calls: int = 0
+    call_errors: int = 0
+    latencies: deque[float] = field(default_factory=lambda: deque(maxlen=4096))
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is left of an ended episode: enough to say so, in the words of its own environment."""
+
+    environment: Environment[Any, Any, Any]
+    reason: str
+
+
+class Episodes:
+    """The live episodes of one server process, over the environments it serves.
+
+    Args:
+        environments: instances by name; these are what players are offered, under these configurations.
+        limits: see :class:`Limits`.
+    """
+
+    def __init__(self, environments: Mapping[str, Environment[Any, Any, Any]], limits: Limits | None = None) -> None:
+        self.environments = dict(environments)
+        self.limits = limits or Limits()
+        self.counters = Counters()
+        self._live: dict[str, Episode] = {}
+        self._tombstones: OrderedDict[str, Tombstone] = OrderedDict()
+        self._configured: OrderedDict[tuple[str, str], Environment[Any, Any, Any]] = OrderedDict()
+        self._threads: anyio.CapacityLimiter | None = None
+
+    @classmethod
+    def of(cls, *names: str, limits: Limits | None = None) -> Episodes:
+        """Episodes over installed environments, by name, under their default configurations."""
+        return cls({name: configure(environment_class(name), {}) for name in names}, limits)
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def environment(self, name: str, config: Mapping[str, Any] | None = None) -> Environment[Any, Any, Any]:
+        """The environment ``name`` as served, with the fields in ``config`` changed.
+
+        Raises:
+            UnknownNameError: it is not served here, or has no such field.
+            ConfigurationError: a value does not fit.
+        """
+        if name not in self.environments:
+            raise UnknownNameError("environment", name, self.environments)
+        served = self.environments[name]
+        if not config:
+            return served
+        merged = {**served.config.model_dump(exclude_unset=True), **config}
+        key = (name, canonical_json(_jsonable(merged)))
+        if key not in self._configured:
+            self._configured[key] = configure(type(served), merged)
+            if len(self._configured) > MAX_CONFIGURATIONS:
+                self._forget_configuration()
+        self._configured.move_to_end(key)
+        return self._configured[key]
+
+    def _forget_configuration(self) -> None:
+        """Drop the least used configuration that no live episode needs; with all in use, keep them."""
+        used = [episode.environment for episode in self._live.values()]
+        for key, environment in list(self._configured.items())[:-1]:
+            if not any(environment is other for other in used):
+                del self._configured[key]
+                return
+
+    async def open(
+        self,
+        name: str,
+        *,
+        task: str | None = None,
+        split: str | None = None,
+        index: int | None = None,
+        seed: int = 0,
+        config: Mapping[str, Any] | None = None,
+    ) -> Episode:
+        """A new episode of a task, named by its id, or by split and index.
+
+        Raises:
+            UnknownNameError: no such environment, task, split or field.
+            ConfigurationError: task and split are both given, or neither; a value does not fit.
+            TooManyEpisodes: the cap is reached.
+        """
+        environment = self.environment(name, config)
+        row = _row(environment, task, split, index)
+        self._make_room()
+        token = secrets.token_hex(16)
+        state = await settle(environment.reset(row, seed))
+        if self._threads is None:
+            self._threads = anyio.CapacityLimiter(MAX_TOOL_THREADS)
+        episode = Episode(
+            token=token,
+            environment=environment,
+            task=row,
+            seed=seed,
+            state=state,
+            messages=tuple(environment.messages(row, state)),
+            threads=self._threads,
+            on_call=self._count,
+        )
+        self._live[token] = episode
+        self.counters.opened += 1
+        return episode
+
+    def get(self, token: str) -> Episode:
+        """The live episode with this token.
+
+        Raises:
+            EpisodeEnded: it was closed or expired.
+            UnknownEpisodeError: there never was one.
+        """
+        if (episode := self._live.get(token)) is not None:
+            return episode
+        if (stone := self._tombstones.get(token)) is not None:
+            raise EpisodeEnded(f"this episode has ended: {stone.reason}")
+        raise UnknownEpisodeError("no episode has this token")
+
+    def tombstone(self, token: str) -> Tombstone | None:
+        """What is left of an ended episode, if it is still remembered."""
+        return self._tombstones.get(token)
+
+    async def close(self, token: str, reason: str = "closed") -> None:
+        """End an episode and release its state; ending an ended one does nothing.
+
+        Raises:
+            UnknownEpisodeError: there never was one.
+        """
+        episode = self._live.pop(token, None)
+        if episode is None:
+            if token not in self._tombstones:
+                raise UnknownEpisodeError("no episode has this token")
+            return
+        self._tombstones[token] = Tombstone(episode.environment, reason)
+        if len(self._tombstones) > MAX_TOMBSTONES:
+            self._tombstones.popitem(last=False)
+        self.counters.ended[reason.split(" ")[0]] = self.counters.ended.get(reason.split(" ")[0], 0) + 1
+        await episode.end(reason)
+
+    async def expire(self) -> int:
+        """End every episode that has been idle too long; how many there were."""
+        deadline = time.monotonic() - self.limits.idle_seconds
+        idle = [token for token, episode in self._live.items() if episode.last_used < deadline and not episode.busy]
+        for token in idle:
+            await self.close(token, f"expired after {self.limits.idle_seconds:g} s without a call")
+        return len(idle)
+
+    async def expire_forever(self) -> None:
+        """Run :meth:`expire` now and then until cancelled."""
+        while True:
+            await asyncio.sleep(min(max(self.limits.idle_seconds / 4, 0.05), 30))
+            try:
+                await self.expire()
+            except Exception:
+                logger.exception("expiring idle episodes failed")
+
+    async def aclose(self) -> None:
+        """End every episode and shut the environments down."""
+        for token in list(self._live):
+            await self.close(token, "closed with the server")
+        for environment in [*self.environments.values(), *self._configured.values()]:
+            try:
+                await settle(environment.shutdown())
+            except Exception:
+                logger.exception("%s: shutdown failed", environment.name)
+
+    def _make_room(self) -> None:
+        if len(self._live) >= self.limits.live:
+            raise TooManyEpisodes(
+                f"{len(self._live)} episodes are live, which is this server's cap; "
+                "close some, wait for idle ones to expire, or raise the cap (--max-episodes)"
+            )
+
+    def _count(self, episode: Episode, record: CallRecord) -> None:
+        counters = self.counters
+        counters.calls += 1
+        counters.call_errors += record.is_error
+        counters.latencies.append(record.milliseconds)
+
+
+def _row(environment: Environment[Any, Any, Any], task: str | None, split: str | None, index: int | None) -> Task:
+    if task is not None:
+        if split is not None or index is not None:
+            raise ConfigurationError("name a task by its id, or by split and index; not by both")
+        return environment.task(task)  # type: ignore[no-any-return]
+    if split is None:
+        raise ConfigurationError(f"which task? Give its id, or a split ({', '.join(environment.splits)}) and an index")
+    return environment.task_at(split, index or 0)  # type: ignore[no-any-return]
+
+
+def _jsonable(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value if isinstance(value, (str, int, float, bool)) else repr(value) for key, value in values.items()}
+
+
+def listings(environment: Environment[Any, Any, Any]) -> Sequence[Mapping[str, Any]]:
+    """The tools of ``environment`` as a model sees them, in their order."""
+    return [tool.listing for tool in environment.tools.values()]

@@ -1,0 +1,68 @@
+"""Every error this package raises on purpose, and whose fault each one is.
+
+Three owners: the *policy* (``ToolError``: it reads the text and tries again), the *user* of the package
+(``ConfigurationError`` and its kin: the message names the fix), and the *infrastructure* (``EpisodeEnded``,
+``TooManyEpisodes``, ``ServerUnavailable``: the episode stays unscored).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ToolError(Exception):
+    """A tool's failure that the policy should read: the text says what was wrong and what would be right.
+
+    Raise it from a tool; the policy gets its text as the result of the call, flagged as an error. Any other
+    exception is a bug of the environment: the policy then reads only that the tool failed.
+    """
+
+
+class McpgymError(Exception):
+    """Base of the errors that are not meant for a policy."""
+
+
+class ConfigurationError(McpgymError):
+    """The user asked for something that cannot be: a bad option, name, address or environment definition."""
+
+
+class UnknownNameError(ConfigurationError):
+    """A name (environment, split, task, policy) that is not there; the message offers the nearest that is."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        there = ", ".join(names[:20]) + (", …" if len(names) > 20 else "") if names else "none"
+        super().__init__(f"no {kind} {name!r}: {hint}there is: {there}")
+        self.kind = kind
+        self.name = name
+
+
+class SchemaError(ConfigurationError):
+    """A tool whose schema is not at the fixed point (see :mod:`mcpgym.schema`)."""
+
+
+class RewardError(McpgymError):
+    """A reward function failed, or gave a value that is not finite or lies outside its declared range."""
+
+
+class EpisodeError(McpgymError):
+    """Base of what can go wrong with an episode's life; such an episode has no score."""
+
+
+class UnknownEpisodeError(EpisodeError):
+    """No episode ever had this token."""
+
+
+class EpisodeEnded(EpisodeError):
+    """The episode has been closed or has expired; the message says which."""
+
+
+class TooManyEpisodes(EpisodeError):
+    """The server's cap on live episodes is reached; close some, or raise the cap."""
+
+
+class ServerUnavailable(McpgymError):
+    """The environment server did not answer, or answered what is not a server of ours."""

@@ -1,0 +1,105 @@
+"""Finding environments: the entry-point group ``mcpgym.environments``, ours and everybody's alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import pydantic
+
+from mcpgym.environment import Environment
+from mcpgym.errors import ConfigurationError, UnknownNameError
+
+GROUP = "mcpgym.environments"
+
+
+@cache
+def _entries() -> dict[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=GROUP):
+        if entry.name in found and found[entry.name].value != entry.value:
+            raise ConfigurationError(
+                f"two packages register the environment {entry.name!r}: {found[entry.name].value} and {entry.value}; "
+                "uninstall one"
+            )
+        found[entry.name] = entry
+    return found
+
+
+def environment_names() -> list[str]:
+    """The names of all installed environments, sorted; nothing of them is imported."""
+    return sorted(_entries())
+
+
+def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
+    """The class that is registered as ``name``.
+
+    Raises:
+        UnknownNameError: no installed package registers it.
+        ConfigurationError: it is registered, but cannot be imported or is no environment.
+    """
+    entries = _entries()
+    if name not in entries:
+        raise UnknownNameError("environment", name, entries)
+    try:
+        loaded = entries[name].load()
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"environment {name!r} ({entries[name].value}) cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    if not (isinstance(loaded, type) and issubclass(loaded, Environment)):
+        raise ConfigurationError(f"environment {name!r}: {entries[name].value} is not a subclass of mcpgym.Environment")
+    if loaded.name != name:
+        raise ConfigurationError(f"environment {name!r}: {entries[name].value} calls itself {loaded.name!r}")
+    return loaded
+
+
+def load_environment(name: str, config: Mapping[str, Any] | None = None) -> Environment[Any, Any, Any]:
+    """An instance of the environment ``name`` under ``config`` (field name to value; text is converted).
+
+    Raises:
+        UnknownNameError: no such environment, or no such field.
+        ConfigurationError: a value does not fit its field.
+    """
+    return configure(environment_class(name), config or {})
+
+
+def configure(cls: type[Environment[Any, Any, Any]], config: Mapping[str, Any]) -> Environment[Any, Any, Any]:
+    """An instance of ``cls`` under ``config``; errors as in :func:`load_environment`."""
+    fields = cls.config_class.model_fields
+    for key in config:
+        if key not in fields:
+            raise UnknownNameError(f"configuration field of {cls.name}", key, fields)
+    try:
+        made = cls.config_class.model_validate(dict(config))
+    except pydantic.ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or 'configuration'}: {item['msg']}, not {item['input']!r}"
+            if item["loc"]
+            else item["msg"]
+            for item in error.errors(include_url=False)
+        )
+        raise ConfigurationError(f"{cls.name}: {problems}") from None
+    return cls(made)
+
+
+def parse_options(options: Iterable[str]) -> dict[str, str]:
+    """``["a=1", "b=x"]`` as a mapping.
+
+    Raises:
+        ConfigurationError: an item has no ``=``, or a key comes twice.
+    """
+    parsed: dict[str, str] = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or not key:
+            raise ConfigurationError(f"--config {option!r}: write it as name=value")
+        if key in parsed:
+            raise ConfigurationError(f"--config {key} is given twice")
+        parsed[key] = value
+    return parsed

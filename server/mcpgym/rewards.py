@@ -1,0 +1,134 @@
+"""``@reward``: one named function of an environment's rubric, and the score that they make together."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar, overload
+
+from mcpgym.errors import ConfigurationError, RewardError
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+_MARK = "__mcpgym_reward__"
+_BY_NAME = ("transcript", "task", "calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """What ``@reward`` recorded: a function of the episode, its weight in the total, and the range it promises."""
+
+    name: str
+    function: Callable[..., Any]
+    weight: float
+    low: float
+    high: float
+    description: str
+    needs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The result of an episode's rubric.
+
+    ``components`` has every reward by name; ``None`` where its input was missing. ``total`` is the weighted sum, and
+    ``None`` when a component of non-zero weight is: an unknown part makes the whole unknown, never smaller.
+    ``game_outcome`` is how a finished game ended for the policy.
+    """
+
+    total: float | None
+    components: Mapping[str, float | None] = field(default_factory=dict)
+    game_outcome: Literal["win", "draw", "loss"] | None = None
+
+
+@overload
+def reward(function: FunctionT, /) -> FunctionT: ...
+@overload
+def reward(*, weight: float = 1.0, low: float = 0.0, high: float = 1.0) -> Callable[[FunctionT], FunctionT]: ...
+def reward(function: Any = None, /, **options: float) -> Any:
+    """Make a method of an :class:`~mcpgym.Environment` one of its rewards.
+
+    Parameters are given by name: ``transcript`` (what the policy wrote; without one the component is null), ``task``,
+    ``calls`` (the episode's :class:`~mcpgym.CallRecord` log); any other name gets the episode's state. It may be
+    ``async``, and may return None for "cannot be told".
+
+    Args:
+        function: the method, when the decorator is used bare.
+        **options: ``weight`` in the total (0 makes it a metric only) and the range ``low`` to ``high`` that its value
+            is promised to lie in, both included. A value outside it, or one that is not finite, is an error.
+    """
+
+    def mark(method: Any) -> Any:
+        setattr(method, _MARK, options)
+        return method
+
+    return mark if function is None else mark(function)
+
+
+def find_rewards(cls: type) -> dict[str, Reward]:
+    """The rewards of an environment class by name, in the order they are written, base classes first.
+
+    Raises:
+        ConfigurationError: a weight or range that is not finite, or an empty range.
+    """
+    methods: dict[str, None] = {}
+    for base in reversed(cls.__mro__):
+        methods |= {name: None for name, value in vars(base).items() if hasattr(value, _MARK)}
+    rewards = {}
+    for name in methods:
+        function = getattr(cls, name)
+        if not hasattr(function, _MARK):
+            continue
+        options = {"weight": 1.0, "low": 0.0, "high": 1.0} | getattr(function, _MARK)
+        if not all(math.isfinite(value) for value in options.values()) or options["low"] > options["high"]:
+            raise ConfigurationError(f"{cls.__name__}.{name}: weight and range must be finite, low at most high")
+        rewards[name] = Reward(
+            name=name,
+            function=function,
+            description=" ".join(inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].split()),
+            needs=tuple(inspect.signature(function).parameters)[1:],
+            **options,
+        )
+    return rewards
+
+
+async def score(rewards: Mapping[str, Reward], environment: object, state: object, **inputs: Any) -> Score:
+    """Ask every reward and add them up.
+
+    Args:
+        rewards: the rubric.
+        environment: the instance that the functions are methods of.
+        state: the episode's state.
+        **inputs: ``transcript`` (or None when there is none), ``task`` and ``calls``.
+
+    Raises:
+        RewardError: a function raised, or its value is not finite or outside its range.
+    """
+    components: dict[str, float | None] = {}
+    for name, item in rewards.items():
+        given = {need: inputs.get(need) if need in _BY_NAME else state for need in item.needs}
+        if "transcript" in item.needs and given["transcript"] is None:
+            components[name] = None
+            continue
+        try:
+            value = item.function(environment, **given)
+            if inspect.isawaitable(value):
+                value = await value
+        except Exception as error:
+            raise RewardError(f"reward {name!r} failed: {type(error).__name__}: {error}") from error
+        components[name] = None if value is None else _checked(item, value)
+    known = [(rewards[name].weight, value) for name, value in components.items() if rewards[name].weight]
+    if any(value is None for _, value in known):
+        return Score(None, components)
+    return Score(math.fsum(weight * value for weight, value in known if value is not None), components)
+
+
+def _checked(item: Reward, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise RewardError(f"reward {item.name!r} gave {type(value).__name__}, not a number")
+    number = float(value)
+    if not math.isfinite(number) or not item.low <= number <= item.high:
+        raise RewardError(f"reward {item.name!r} gave {number}, outside its range [{item.low}, {item.high}]")
+    return number

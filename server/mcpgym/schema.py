@@ -1,0 +1,215 @@
+"""Tool schemas at their fixed point: what the server sends is what every model sees, whichever client is between.
+
+Clients rewrite schemas (drop keywords, add ``title``, expand nulls). A schema they all leave alone has: an object at the
+top, ``additionalProperties: false``, every property described, no ``title``, no null, no ``$ref``, and only the
+keywords of ``KEYWORDS``. :func:`input_schema` makes such a schema from a tool's parameters and refuses, when the class
+is defined, what cannot be brought there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic import ConfigDict, Field, PydanticSchemaGenerationError, TypeAdapter, ValidationError, create_model
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
+
+from mcpgym.errors import SchemaError
+
+MAX_NAME = 64
+"""Claude Code counts ``mcp__<server>__<tool>`` against this many characters; so do OpenAI's function names."""
+MAX_DESCRIPTION = 1024
+"""OpenAI's limit on a function's description; other hosts cut later."""
+MAX_INSTRUCTIONS = 2048
+"""Claude Code cuts server instructions at 2 KB."""
+KEYWORDS = frozenset(
+    {
+        "type", "description", "enum", "default", "items", "properties", "required", "additionalProperties",
+        "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+    }
+)  # fmt: skip
+NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def canonical_json(value: Any) -> str:
+    """The one JSON text of ``value``: keys sorted, no spaces, no NaN. Equal values have equal texts."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def content_hash(value: Any) -> str:
+    """SHA-256 of the canonical JSON of ``value``, in hexadecimal."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def schema_hash(tools: Sequence[Mapping[str, Any]]) -> str:
+    """SHA-256 over what a model sees of the tools: name, description and input schema; order does not matter."""
+    seen = [{"name": t["name"], "description": t["description"], "inputSchema": t["inputSchema"]} for t in tools]
+    return content_hash(sorted(seen, key=lambda tool: str(tool["name"])))
+
+
+class ArgumentParser:
+    """Checks the arguments of one tool, strictly: ``true`` is no integer, ``"4"`` is no number, extras are refused."""
+
+    def __init__(self, tool: str, parameters: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]) -> None:
+        self.tool = tool
+        fields: dict[str, Any] = {}
+        for name, parameter in parameters.items():
+            if name not in hints:
+                raise SchemaError(
+                    f"{tool}: parameter {name!r} has no type; write {name}: Annotated[int, 'What it is.']"
+                )
+            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+            fields[name] = (_described(hints[name]), default)
+        try:
+            self._model = create_model(
+                f"{tool}_arguments", __config__=ConfigDict(extra="forbid", strict=True), **fields
+            )
+            raw = TypeAdapter(self._model).json_schema()
+        except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError) as error:
+            raise SchemaError(f"{tool}: cannot describe its parameters in JSON Schema: {error}") from error
+        self.schema = _fixed_point(tool, raw)
+        self._names = tuple(fields)
+        self._validate = self._model.__pydantic_validator__.validate_python
+
+    def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The keyword arguments for the tool's handler.
+
+        Raises:
+            ValueError: the arguments do not fit the schema; the text says which, why and what would be right.
+        """
+        try:
+            model = self._validate(arguments)
+        except ValidationError as error:
+            try:
+                model = self._validate(_whole_numbers(arguments))
+            except (ValidationError, RecursionError):
+                raise ValueError(self._explain(error)) from None
+        values = model.__dict__
+        return {name: values[name] for name in self._names}
+
+    def _explain(self, error: ValidationError) -> str:
+        problems = []
+        for item in error.errors(include_url=False, include_context=False)[:5]:
+            where = ".".join(str(part) for part in item["loc"]) or "arguments"
+            match item["type"]:
+                case "missing":
+                    problems.append(f"{where} is missing")
+                case "extra_forbidden":
+                    problems.append(f"{where} is not a parameter of this tool")
+                case _:
+                    shown = _shorten(item["input"])
+                    problems.append(f"{where}: {item['msg'].removeprefix('Input ')}, not {shown}")
+        expected = ", ".join(f"{name}: {_kind(prop)}" for name, prop in self.schema["properties"].items())
+        return f"{self.tool}: {'; '.join(problems)}. Expected {{{expected}}}."
+
+
+def _described(hint: Any) -> Any:
+    """``Annotated[int, "text"]`` reads as a description, as it does in the field's other libraries."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    base, *extras = get_args(hint)
+    for extra in [Field(description=extra) if isinstance(extra, str) else extra for extra in extras]:
+        base = Annotated[base, extra]
+    return base
+
+
+def _fixed_point(tool: str, raw: dict[str, Any]) -> dict[str, Any]:
+    definitions = raw.pop("$defs", {})
+
+    def clean(node: dict[str, Any], where: str, seen: tuple[str, ...]) -> dict[str, Any]:
+        if "$ref" in node:
+            target = str(node["$ref"]).rsplit("/", 1)[-1]
+            if target in seen:
+                raise SchemaError(
+                    f"{where}: a type that contains itself has no flat schema; take a string and parse it"
+                )
+            rest = {key: value for key, value in node.items() if key != "$ref"}
+            return clean({**definitions[target], **rest}, where, (*seen, target))
+        node = {key: value for key, value in node.items() if key != "title"}
+        if "const" in node:
+            node["enum"] = [node.pop("const")]
+        if node.get("default", ...) is None or node.get("type") == "null" or "anyOf" in node:
+            raise SchemaError(
+                f"{where}: unions and null reach models differently in each client; "
+                "make it required, or give it a default of its own type (an empty string, 0)"
+            )
+        if odd := sorted(set(node) - KEYWORDS):
+            raise SchemaError(f"{where}: {', '.join(odd)} is dropped by some clients; check it in the tool (ToolError)")
+        if node.get("type") == "object":
+            if "properties" not in node and node.get("additionalProperties") is not False:
+                raise SchemaError(f"{where}: an object needs named fields; use a TypedDict or a pydantic model")
+            properties = {
+                name: clean(child, f"{where}.{name}", seen) for name, child in node.get("properties", {}).items()
+            }
+            for name, child in properties.items():
+                if not child.get("description"):
+                    raise SchemaError(f"{where}.{name}: not described; write {name}: Annotated[…, 'What it is.']")
+            node |= {"properties": properties, "additionalProperties": False}
+            node["required"] = [name for name in properties if name in node.get("required", [])]
+            node.pop("description", None) if where == tool else None
+        if isinstance(node.get("items"), dict):
+            node["items"] = clean(node["items"], f"{where}[]", seen)
+        if "type" not in node:
+            raise SchemaError(f"{where}: has no single type; name one (int, str, bool, float, a list or a TypedDict)")
+        return node
+
+    return clean(raw, tool, ())
+
+
+def schema_faults(server: str, tool: Mapping[str, Any]) -> list[str]:
+    """What keeps a tool's listing from being at the fixed point; empty when nothing does.
+
+    Works on any MCP tool listing (``name``, ``description``, ``inputSchema``), ours or another server's.
+    """
+    name = str(tool.get("name", ""))
+    description = tool.get("description") or ""
+    faults = []
+    if not NAME.fullmatch(name):
+        faults.append(f"{name!r}: a name may have only letters, digits, _ and -")
+    if len(full := f"mcp__{server}__{name}") > MAX_NAME:
+        faults.append(f"{full}: {len(full)} characters with a host's prefix; {MAX_NAME} at most")
+    if not description:
+        faults.append(f"{name}: has no description")
+    if len(description) >= MAX_DESCRIPTION:
+        faults.append(f"{name}: its description has {len(description)} characters; fewer than {MAX_DESCRIPTION}")
+    try:
+        schema = dict(tool.get("inputSchema") or {})
+        if schema.get("type") != "object":
+            faults.append(f"{name}: its schema is not an object")
+        elif (fixed := _fixed_point(name, json.loads(json.dumps(schema)))) != schema:
+            changed = sorted(key for key in {*fixed, *schema} if fixed.get(key) != schema.get(key))
+            faults.append(f"{name}: clients would rewrite its schema at: {', '.join(changed)}")
+    except SchemaError as error:
+        faults.append(str(error))
+    return faults
+
+
+def _whole_numbers(value: Any) -> Any:
+    """JSON has one kind of number: ``4.0`` is the integer 4, in arguments as in JSON Schema."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(item) for item in value]
+    return value
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return " or ".join(json.dumps(value) for value in schema["enum"])
+    if schema["type"] == "array":
+        return f"array of {_kind(schema['items'])}" if "items" in schema else "array"
+    return str(schema["type"])
+
+
+def _shorten(value: Any, limit: int = 60) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(type(value).__name__)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
