@@ -1,7 +1,7 @@
 """mcpgym: reinforcement-learning environments that are MCP servers.
 
-Write one by subclassing :class:`Environment`; serve, play, evaluate and train on it with the ``mcpgym`` command. Nothing
-here imports a server framework or a trainer.
+Write one by subclassing :class:`Environment`; serve, play, evaluate and train on it with the ``mcpgym`` command.
+Nothing here imports a server framework or a trainer.
 """
 
 from __future__ import annotations

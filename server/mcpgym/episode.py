@@ -59,7 +59,7 @@ class _InFlight:
 
 @dataclass(eq=False, slots=True)
 class Episode:
-    """One run of one task. Made by :class:`~mcpgym.episodes.Episodes`; used through lanes, never directly by a policy."""
+    """One run of one task. Made by :class:`~mcpgym.episodes.Episodes`; a policy reaches it through lanes only."""
 
     token: str
     environment: Environment[Any, Any, Any]

@@ -15,7 +15,14 @@ import anyio
 
 from mcpgym.environment import Environment, settle
 from mcpgym.episode import CallRecord, Episode
-from mcpgym.errors import ConfigurationError, EpisodeEnded, TooManyEpisodes, UnknownEpisodeError, UnknownNameError
+from mcpgym.errors import (
+    ConfigurationError,
+    EpisodeEnded,
+    EpisodeError,
+    TooManyEpisodes,
+    UnknownEpisodeError,
+    UnknownNameError,
+)
 from mcpgym.registry import configure, environment_class
 from mcpgym.schema import canonical_json
 from mcpgym.tasks import Task
@@ -71,6 +78,8 @@ class Episodes:
         self._tombstones: OrderedDict[str, Tombstone] = OrderedDict()
         self._configured: OrderedDict[tuple[str, str], Environment[Any, Any, Any]] = OrderedDict()
         self._threads: anyio.CapacityLimiter | None = None
+        self._opening = 0
+        self._forgotten: list[Environment[Any, Any, Any]] = []
 
     @classmethod
     def of(cls, *names: str, limits: Limits | None = None) -> Episodes:
@@ -106,7 +115,7 @@ class Episodes:
         used = [episode.environment for episode in self._live.values()]
         for key, environment in list(self._configured.items())[:-1]:
             if not any(environment is other for other in used):
-                del self._configured[key]
+                self._forgotten.append(self._configured.pop(key))
                 return
 
     async def open(
@@ -125,27 +134,40 @@ class Episodes:
             UnknownNameError: no such environment, task, split or field.
             ConfigurationError: task and split are both given, or neither; a value does not fit.
             TooManyEpisodes: the cap is reached.
+            EpisodeError: the environment could not begin it.
         """
         environment = self.environment(name, config)
         row = _row(environment, task, split, index)
         self._make_room()
-        token = secrets.token_hex(16)
-        state = await settle(environment.reset(row, seed))
+        self._opening += 1
+        try:
+            episode = await self._begin(environment, row, seed)
+        finally:
+            self._opening -= 1
+        token = episode.token
+        self._live[token] = episode
+        self.counters.opened += 1
+        return episode
+
+    async def _begin(self, environment: Environment[Any, Any, Any], row: Task, seed: int) -> Episode:
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(MAX_TOOL_THREADS)
-        episode = Episode(
-            token=token,
+        try:
+            state = await settle(environment.reset(row, seed))
+            messages = tuple(environment.messages(row, state))
+        except Exception as error:
+            logger.exception("%s: task %s: reset failed", environment.name, row.id)
+            raise EpisodeError(f"{environment.name} could not begin task {row.id}: {error}") from error
+        return Episode(
+            token=secrets.token_hex(16),
             environment=environment,
             task=row,
             seed=seed,
             state=state,
-            messages=tuple(environment.messages(row, state)),
+            messages=messages,
             threads=self._threads,
             on_call=self._count,
         )
-        self._live[token] = episode
-        self.counters.opened += 1
-        return episode
 
     def get(self, token: str) -> Episode:
         """The live episode with this token.
@@ -187,6 +209,7 @@ class Episodes:
         idle = [token for token, episode in self._live.items() if episode.last_used < deadline and not episode.busy]
         for token in idle:
             await self.close(token, f"expired after {self.limits.idle_seconds:g} s without a call")
+        await self._shut_down_forgotten()
         return len(idle)
 
     async def expire_forever(self) -> None:
@@ -202,14 +225,19 @@ class Episodes:
         """End every episode and shut the environments down."""
         for token in list(self._live):
             await self.close(token, "closed with the server")
-        for environment in [*self.environments.values(), *self._configured.values()]:
+        self._forgotten += [*self.environments.values(), *self._configured.values()]
+        await self._shut_down_forgotten()
+
+    async def _shut_down_forgotten(self) -> None:
+        while self._forgotten:
+            environment = self._forgotten.pop()
             try:
                 await settle(environment.shutdown())
             except Exception:
                 logger.exception("%s: shutdown failed", environment.name)
 
     def _make_room(self) -> None:
-        if len(self._live) >= self.limits.live:
+        if len(self._live) + self._opening >= self.limits.live:
             raise TooManyEpisodes(
                 f"{len(self._live)} episodes are live, which is this server's cap; "
                 "close some, wait for idle ones to expire, or raise the cap (--max-episodes)"

@@ -1,9 +1,9 @@
 """Tool schemas at their fixed point: what the server sends is what every model sees, whichever client is between.
 
-Clients rewrite schemas (drop keywords, add ``title``, expand nulls). A schema they all leave alone has: an object at the
-top, ``additionalProperties: false``, every property described, no ``title``, no null, no ``$ref``, and only the
-keywords of ``KEYWORDS``. :func:`input_schema` makes such a schema from a tool's parameters and refuses, when the class
-is defined, what cannot be brought there.
+Clients rewrite schemas (drop keywords, add ``title``, expand nulls). A schema they all leave alone has: an object at
+the top, ``additionalProperties: false``, every property described, no ``title``, no null, no ``$ref``, and only the
+keywords of ``KEYWORDS``. :class:`ArgumentParser` makes such a schema from a tool's parameters and refuses, when the
+class is defined, what cannot be brought there.
 """
 
 from __future__ import annotations

@@ -1,0 +1,135 @@
+"""The documents are true: every command and code block in README.md and docs/ is run, in the order it is written.
+
+A block's language says what happens to it. ``console``: each line that begins with ``$ `` is run by bash in a fresh
+folder per document; it must succeed. ``console background``: the command keeps running until the document ends.
+``console exit=N``: it must end with N. ``python file=NAME`` is written to NAME in that folder; plain ``python`` is run.
+``json`` must parse, ``toml`` too. ``text`` is output, for people. A line ``claude mcp add NAME … -- COMMAND`` or
+``claude mcp add --transport http NAME URL`` is tried with a real MCP client, for Claude Code may not be here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_HERE = {"make test": "this is what runs these tests"}
+
+
+def blocks(document: Path) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Each fenced block: its language, its options, its text."""
+    for language, options, text in BLOCK.findall(document.read_text(encoding="utf-8")):
+        parsed = dict(part.split("=", 1) if "=" in part else (part, "") for part in options.split())
+        yield language, parsed, text
+
+
+def environment(folder: Path) -> dict[str, str]:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return os.environ | {"PATH": path, "COLUMNS": "120", "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run")}
+
+
+def run_line(line: str, folder: Path, wanted: int, running: list[subprocess.Popen[bytes]], background: bool) -> None:
+    if line in NOT_HERE:
+        return
+    if line.startswith("claude mcp add "):
+        asyncio.run(connect(shlex.split(line)))
+        return
+    where = ROOT if line.startswith("make ") else folder
+    command = ["bash", "-euo", "pipefail", "-c", line]
+    if background:
+        log = (folder / "background.log").open("wb")
+        process = subprocess.Popen(
+            command, cwd=where, env=environment(folder), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+        running.append(process)
+        time.sleep(3)
+        assert process.poll() is None, f"{line}: ended at once:\n{(folder / 'background.log').read_text()}"
+        return
+    done = subprocess.run(
+        command,
+        cwd=where,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == wanted, f"$ {line}\nexit {done.returncode}, not {wanted}\n{done.stdout}\n{done.stderr}"
+
+
+async def connect(words: list[str]) -> None:
+    """Connect as the written line would have Claude Code connect, and list the tools."""
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters
+
+    if "--" in words:
+        command, *arguments = words[words.index("--") + 1 :]
+        server: object = StdioServerParameters(
+            command=str(Path(sys.executable).parent / Path(command).name), args=arguments
+        )
+    else:
+        server = words[-1]
+    async with Client(server) as client:  # type: ignore[arg-type]
+        assert (await client.list_tools()).tools
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_block_of_a_document_does_what_it_says(document: Path, tmp_path: Path) -> None:
+    running: list[subprocess.Popen[bytes]] = []
+    (tmp_path / "run").mkdir(mode=0o700)
+    try:
+        for language, options, text in blocks(document):
+            match language:
+                case "console":
+                    wanted = int(options.get("exit", 0))
+                    for line in re.findall(r"^\$ (.*(?:\\\n.*)*)$", text, re.MULTILINE):
+                        run_line(line, tmp_path, wanted, running, "background" in options)
+                case "python":
+                    if "file" in options:
+                        (tmp_path / options["file"]).write_text(text, encoding="utf-8")
+                        continue
+                    file = tmp_path / "block.py"
+                    file.write_text(text, encoding="utf-8")
+                    run_line(f"python {file.name}", tmp_path, int(options.get("exit", 0)), running, False)
+                case "json":
+                    json.loads(text)
+                case "toml":
+                    tomllib.loads(text)
+                case "text" | "mermaid":
+                    pass
+                case _:
+                    pytest.fail(f"{document.name}: a block of {language!r}, which nothing here checks")
+    finally:
+        for process in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGINT)
+            process.wait(timeout=20)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_inside_the_project_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", document.read_text(encoding="utf-8")):
+        assert (document.parent / target).exists(), f"{document.name}: {target} is not there"
+
+
+def test_blocks_are_found() -> None:
+    """Guards the two tests above against passing because nothing was read."""
+    assert sum(language == "console" for language, _, _ in blocks(ROOT / "README.md")) >= 4
