@@ -23,7 +23,7 @@ from mcpgym.errors import (
     UnknownEpisodeError,
     UnknownNameError,
 )
-from mcpgym.registry import configure, environment_class
+from mcpgym.registry import configure, load_environment
 from mcpgym.schema import canonical_json
 from mcpgym.tasks import Task
 
@@ -84,7 +84,8 @@ class Episodes:
     @classmethod
     def of(cls, *names: str, limits: Limits | None = None) -> Episodes:
         """Episodes over installed environments, by name, under their default configurations."""
-        return cls({name: configure(environment_class(name), {}) for name in names}, limits)
+        loaded = [load_environment(name) for name in names]
+        return cls({environment.name: environment for environment in loaded}, limits)
 
     def __len__(self) -> int:
         return len(self._live)

@@ -1,10 +1,15 @@
-"""Finding environments: the entry-point group ``mcpgym.environments``, ours and everybody's alike."""
+"""Finding environments: the entry-point group ``mcpgym.environments``, ours and everybody's alike.
+
+While one is being written it needs no package: ``module:Class`` names a class in a file of the current folder.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 import pydantic
@@ -34,27 +39,46 @@ def environment_names() -> list[str]:
 
 
 def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
-    """The class that is registered as ``name``.
+    """The class that is registered as ``name``, or that ``name`` spells out as ``module:Class``.
 
     Raises:
         UnknownNameError: no installed package registers it.
-        ConfigurationError: it is registered, but cannot be imported or is no environment.
+        ConfigurationError: it is there, but cannot be imported or is no environment.
     """
     entries = _entries()
+    if ":" in name:
+        return _load(name, _unregistered(name))
     if name not in entries:
         raise UnknownNameError("environment", name, entries)
+    loaded = _load(name, entries[name])
+    if loaded.name != name:
+        raise ConfigurationError(f"environment {name!r}: {entries[name].value} calls itself {loaded.name!r}")
+    return loaded
+
+
+def _unregistered(name: str) -> EntryPoint:
+    """``module:Class`` as if a package had registered it; modules of the current folder count."""
+    module, _, attribute = name.partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), *attribute.split(".")]):
+        raise ConfigurationError(f"environment {name!r}: write a class as module:Class, for example my_game:MyGame")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    return EntryPoint(name, name, GROUP)
+
+
+def _load(name: str, entry: EntryPoint) -> type[Environment[Any, Any, Any]]:
     try:
-        loaded = entries[name].load()
+        loaded = entry.load()
     except ConfigurationError:
         raise
     except Exception as error:
         raise ConfigurationError(
-            f"environment {name!r} ({entries[name].value}) cannot be imported: {type(error).__name__}: {error}"
+            f"environment {name!r} ({entry.value}) cannot be imported: {type(error).__name__}: {error}"
         ) from error
     if not (isinstance(loaded, type) and issubclass(loaded, Environment)):
-        raise ConfigurationError(f"environment {name!r}: {entries[name].value} is not a subclass of mcpgym.Environment")
-    if loaded.name != name:
-        raise ConfigurationError(f"environment {name!r}: {entries[name].value} calls itself {loaded.name!r}")
+        raise ConfigurationError(f"environment {name!r}: {entry.value} is not a subclass of mcpgym.Environment")
+    if not hasattr(loaded, "name"):
+        raise ConfigurationError(f"environment {name!r}: {entry.value} has no name; give the class one")
     return loaded
 
 
