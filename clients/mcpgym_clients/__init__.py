@@ -1,1 +1,1 @@
-"""Part of mcpgym."""
+"""The command line: list, check, serve, play, evaluate, read traces, and the demonstration."""

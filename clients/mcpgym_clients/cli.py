@@ -1,0 +1,300 @@
+"""The command ``mcpgym``: what may be typed. Each command's work is a module of its own, imported when it is run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mcpgym_clients.failures import FAILURE, INTERRUPTED, USAGE, explain, fail
+
+app = typer.Typer(
+    name="mcpgym",
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Reinforcement-learning environments that are MCP servers: play them, evaluate on them, train on them.",
+    epilog="Start with [cyan]mcpgym demo[/cyan], then [cyan]mcpgym list[/cyan] and "
+    "[cyan]mcpgym play tic-tac-toe[/cyan].",
+)
+
+
+class ToolMode(StrEnum):
+    """How an endpoint is told about tools."""
+
+    NATIVE = "native"
+    GUIDED = "guided"
+    TEXT = "text"
+
+
+class LaneName(StrEnum):
+    """How an evaluation's calls reach their episodes."""
+
+    CONTROL = "control"
+    MCP = "mcp"
+
+
+Configuration = Annotated[
+    list[str] | None,
+    typer.Option("--config", "-c", metavar="NAME=VALUE", help="Set a field of the environment's configuration."),
+]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="ADDRESS",
+        help="Use a running server: its control plane's address, unix:/path or http://host:port.",
+    ),
+]
+SecretFile = Annotated[
+    Path | None,
+    typer.Option("--secret-file", help="File with the control plane's secret. Or set MCPGYM_SECRET."),
+]
+TaskId = Annotated[str | None, typer.Option("--task", help="The task, by its id.")]
+Split = Annotated[str | None, typer.Option("--split", help="The split to take the task from.")]
+Index = Annotated[int | None, typer.Option("--index", min=0, help="The task's place in its split, from 0.")]
+Seed = Annotated[int, typer.Option("--seed", help="The seed of the episode.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"mcpgym {version('mcpgym')}")
+        raise typer.Exit()
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command("list")
+def list_command(
+    name: Annotated[str | None, typer.Argument(help="Say all about this environment.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Show the installed environments, or everything about one."""
+    from mcpgym_clients.listing import list_environments
+
+    list_environments(name, json)
+
+
+@app.command()
+def check(
+    name: Annotated[str, typer.Argument(help="The environment to check.")],
+    config: Configuration = None,
+) -> None:
+    """Check that an environment keeps its contract; exit 1 when it does not."""
+    from mcpgym_clients.checking import check_one
+
+    check_one(name, config or [])
+
+
+@app.command()
+def serve(
+    environments: Annotated[
+        list[str] | None, typer.Argument(metavar="[ENV]…", help="What to serve; everything installed by default.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where players connect. Anything but loopback is open to others.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The players' port; 0 takes a free one.")] = 8000,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option("--allowed-host", metavar="HOST[:PORT]", help="A further Host header to accept (a proxy's name)."),
+    ] = None,
+    control_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Put the control plane on this loopback port, not on a unix socket."),
+    ] = None,
+    control_socket: Annotated[Path | None, typer.Option(help="Path of the control plane's unix socket.")] = None,
+    secret_file: Annotated[
+        Path | None,
+        typer.Option(help="File with the control plane's secret. Or set MCPGYM_SECRET; else one is made and shown."),
+    ] = None,
+    stdio: Annotated[
+        bool, typer.Option("--stdio", help="Speak MCP on standard input and output, as desktop clients want it.")
+    ] = False,
+    task: TaskId = None,
+    split: Split = None,
+    index: Index = None,
+    seed: Seed = 0,
+    config: Configuration = None,
+    max_episodes: Annotated[int, typer.Option(min=1, help="The cap on live episodes.")] = 10_000,
+    idle_seconds: Annotated[float, typer.Option(min=0.1, help="End an episode after this long without a call.")] = 1800,
+    no_fast_lane: Annotated[
+        bool, typer.Option("--no-fast-lane", help="Answer every request through the SDK (slower, same answers).")
+    ] = False,
+) -> None:
+    """Serve environments over MCP: HTTP on loopback, or stdio.
+
+    With --stdio and a task (--task, or --split and --index) the process is one episode.
+    """
+    from mcpgym_clients.serve import ServeOptions, run
+
+    run(
+        ServeOptions(
+            environments=environments or [],
+            host=host,
+            port=port,
+            allowed_hosts=allowed_host or [],
+            control_port=control_port,
+            control_socket=control_socket,
+            secret_file=secret_file,
+            stdio=stdio,
+            task=task,
+            split=split,
+            index=index,
+            seed=seed,
+            config=config or [],
+            max_episodes=max_episodes,
+            idle_seconds=idle_seconds,
+            fast_lane=not no_fast_lane,
+        )
+    )
+
+
+@app.command()
+def play(
+    environment: Annotated[str, typer.Argument(metavar="ENV", help="What to play.")],
+    task: TaskId = None,
+    split: Split = None,
+    index: Index = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="The seed of the episode; random by default.")] = None,
+    config: Configuration = None,
+    server: Server = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Play an environment yourself, through MCP, with what a policy gets."""
+    from mcpgym_clients.play import PlayOptions, run
+
+    run(PlayOptions(environment, task, split, index, seed, config or [], server, secret_file))
+
+
+@app.command("eval")
+def evaluate(
+    environment: Annotated[str, typer.Argument(metavar="ENV", help="What to evaluate on.")],
+    policy: Annotated[
+        str,
+        typer.Option("--policy", "-p", help="random, expert, script:FILE or openai:MODEL@BASE_URL (key: OPENAI_API_KEY)."),
+    ],
+    split: Annotated[str, typer.Option(help="The split to take tasks from.")] = "test",
+    tasks: Annotated[int, typer.Option("-n", "--tasks", min=1, help="How many tasks, from the split's first.")] = 100,
+    repeats: Annotated[int, typer.Option("-r", "--repeats", min=1, help="Episodes per task.")] = 1,
+    seed: Annotated[int, typer.Option(help="Repeat r of a task has the seed SEED + r.")] = 0,
+    concurrency: Annotated[int, typer.Option(min=1, help="Episodes at once.")] = 16,
+    out: Annotated[
+        Path | None, typer.Option(help="Where results go. Default: runs/ENV-POLICY-TIME.", show_default=False)
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results that are in --out.")] = False,
+    config: Configuration = None,
+    server: Server = None,
+    secret_file: SecretFile = None,
+    lane: Annotated[
+        LaneName | None,
+        typer.Option(help="Calls over MCP, or over the control plane alone. Default: mcp with --server, else control."),
+    ] = None,
+    tool_mode: Annotated[ToolMode, typer.Option(help="How an endpoint is told about tools.")] = ToolMode.NATIVE,
+    temperature: Annotated[float | None, typer.Option(min=0, help="An endpoint's temperature.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per turn of an endpoint.")] = None,
+    max_turns: Annotated[int | None, typer.Option(min=1, help="Turns per episode; the environment's by default.")] = None,
+) -> None:
+    """Evaluate a policy; write traces.jsonl and summary.json, print the table."""
+    from mcpgym_clients.evaluation import EvalOptions, run
+
+    run(
+        EvalOptions(
+            environment=environment,
+            policy=policy,
+            split=split,
+            tasks=tasks,
+            repeats=repeats,
+            seed=seed,
+            concurrency=concurrency,
+            out=out,
+            overwrite=overwrite,
+            config=config or [],
+            server=server,
+            secret_file=secret_file,
+            lane=None if lane is None else lane.value,
+            tool_mode=tool_mode.value,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            max_turns=max_turns,
+        )
+    )
+
+
+@app.command()
+def show(
+    path: Annotated[Path, typer.Argument(help="A run's folder, or a traces.jsonl.")],
+    index: Annotated[int | None, typer.Option("--index", "-i", help="Only this trace; from 0, or from the end: -1.")] = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only lost, unscored and worst-paid episodes: what to look into.")
+    ] = False,
+) -> None:
+    """Read the traces of a run."""
+    from mcpgym_clients.show import run
+
+    run(path, index, failed)
+
+
+@app.command()
+def demo(
+    games: Annotated[int, typer.Option(min=20, help="Games per policy.")] = 400,
+    out: Annotated[Path | None, typer.Option(help="Where traces go. Default: runs/demo-TIME.", show_default=False)] = None,
+) -> None:
+    """Serve environments on loopback, play hundreds of games over MCP, compare with the exact values."""
+    from mcpgym_clients.demo import run
+
+    run(games, out)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code. Mistakes of the user's end in one line, bugs of ours in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a console that cannot show a character must not stop the work
+            stream.reconfigure(errors="replace")
+    command = typer.main.get_command(app)
+    try:
+        return int(command.main(_arguments(arguments), prog_name="mcpgym", standalone_mode=False) or 0)
+    except typer.Abort:
+        fail("the input ended before the command did")
+        return FAILURE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        if (usage := _usage(error)) is not None:
+            fail(usage)
+            return USAGE
+        explained = explain(error)
+        if explained is None:
+            raise
+        fail(explained[0])
+        return explained[1]
+
+
+def _arguments(arguments: Sequence[str] | None) -> list[str]:
+    return sys.argv[1:] if arguments is None else list(arguments)
+
+
+def _usage(error: Exception) -> str | None:
+    """The sentence of an error that typer's parser raised, with the command whose --help says more."""
+    form: Any = getattr(error, "format_message", None)
+    if form is None or not hasattr(error, "exit_code"):
+        return None
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else "mcpgym"
+    message = str(form()).strip()
+    return f"{message}{'' if message.endswith(('.', '?', ')')) else '.'} See: {where} --help"

@@ -1,0 +1,39 @@
+"""``--config`` on the command line: for one environment, or for several with the environment's name in front."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mcpgym_clients.failures import UsageProblem
+
+
+def parse_config(options: Iterable[str], environments: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The options of each environment in ``environments``.
+
+    ``key=value`` belongs to the only environment there is; with several, ``environment.key=value`` says whose it is.
+
+    Raises:
+        UsageProblem: it is not said whose option it is, or the environment is not among them.
+        ConfigurationError: an option has no ``=``, or a key comes twice.
+    """
+    from mcpgym.registry import parse_options
+
+    whose: dict[str, list[str]] = {name: [] for name in environments}
+    for option in options:
+        prefix, dot, rest = option.strip().partition(".")
+        if "=" in prefix:  # the dot belongs to the value
+            prefix, dot = "", ""
+        if dot:
+            if prefix not in whose:
+                raise UsageProblem(
+                    f"--config {option!r}: {prefix!r} is not one of the environments here ({', '.join(environments)})"
+                )
+            whose[prefix].append(rest)
+        elif len(environments) == 1:
+            whose[environments[0]].append(option)
+        else:
+            raise UsageProblem(
+                f"--config {option!r}: which environment's? Write environment.{option} with one of: "
+                + ", ".join(environments)
+            )
+    return {name: parse_options(items) for name, items in whose.items()}
