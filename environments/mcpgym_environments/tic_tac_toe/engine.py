@@ -67,11 +67,13 @@ def result(board: Board) -> Result | None:
     return None if EMPTY in board.cells else "draw"
 
 
+@cache
 def legal_moves(board: Board) -> tuple[int, ...]:
     """The cells that may be played: the free ones until the game is over, none after."""
     return free_cells(board) if result(board) is None else ()
 
 
+@cache
 def play(board: Board, cell: int) -> Board:
     """The board after the mark whose turn it is takes ``cell``.
 

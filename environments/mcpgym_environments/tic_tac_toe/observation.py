@@ -71,7 +71,8 @@ def show_lists(board: Board) -> str:
 
 def show_moves(board: Board, played: int, answer: int | None) -> str:
     """What the policy reads after its move: what ``O`` answered, how the game stands, and the board."""
-    return f"You played {played}.{'' if answer is None else f' O played {answer}.'} {_standing(board)}\n{show(board)}"
+    moves = f"You played {played}." if answer is None else f"You played {played}. O played {answer}."
+    return f"{moves} {_standing(board)}"
 
 
 def show_illegal(board: Board, position: int, *, lost: bool) -> str:
@@ -116,15 +117,17 @@ def last_board(messages: Sequence[Message]) -> Board:
 
 @cache
 def _standing(board: Board) -> str:
-    line = winning_line(board)
+    line = _cells(winning_line(board) or ())
     match result(board):
         case "X":
-            return f"Game over: you won with {_cells(line or ())}."
+            stands = f"Game over: you won with {line}."
         case "O":
-            return f"Game over: O won with {_cells(line or ())}."
+            stands = f"Game over: O won with {line}."
         case "draw":
-            return "Game over: the board is full, a draw."
-    return "Your turn."
+            stands = "Game over: the board is full, a draw."
+        case None:
+            stands = "Your turn."
+    return f"{stands}\n{show(board)}"
 
 
 def _cells(cells: Sequence[int]) -> str:

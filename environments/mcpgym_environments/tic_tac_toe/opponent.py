@@ -7,13 +7,14 @@ against the same opponent get the same reply, in every process.
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from hashlib import sha256
+from struct import Struct
 from typing import NamedTuple
 
 from mcpgym_environments.tic_tac_toe.engine import Board, best_moves, legal_moves
 
-_BITS = 64
-_MASK = (1 << _BITS) - 1
+_TWO_NUMBERS = Struct(">QQ16x")
+"""How a SHA-256 digest is read: two unsigned 64-bit numbers, and the rest unused."""
 
 
 class Opponent(NamedTuple):
@@ -25,15 +26,15 @@ class Opponent(NamedTuple):
 
 def make_opponent(seed: int, random_move_prob: float) -> Opponent:
     """The opponent of ``seed`` (64 bits) that moves at random with probability ``random_move_prob``, 0 to 1."""
-    return Opponent(seed.to_bytes(8, "big"), int(random_move_prob * (1 << _BITS)))
+    return Opponent(seed.to_bytes(8, "big"), int(random_move_prob * 2**64))
 
 
 def reply(opponent: Opponent, board: Board) -> int:
     """The cell that ``opponent`` plays on ``board``, where it is to move and the game goes on.
 
-    A keyed hash of the board gives 128 bits: the upper half decides between random and perfect play, the lower half
-    chooses among the moves. Taking the upper bits of a product favours no move by more than 9 / 2^64.
+    The SHA-256 of key and board gives two independent numbers below 2^64. The first decides between a random and a
+    perfect move, the second chooses among the moves: ``choice * n >> 64`` favours none by more than 9 / 2^64.
     """
-    drawn = int.from_bytes(blake2b(board.cells.encode(), digest_size=16, key=opponent.key).digest(), "big")
-    moves = legal_moves(board) if drawn >> _BITS < opponent.threshold else best_moves(board)
-    return moves[(drawn & _MASK) * len(moves) >> _BITS]
+    chance, choice = _TWO_NUMBERS.unpack(sha256(opponent.key + board.cells.encode()).digest())
+    moves = legal_moves(board) if chance < opponent.threshold else best_moves(board)
+    return moves[choice * len(moves) >> 64]
