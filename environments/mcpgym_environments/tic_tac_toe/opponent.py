@@ -35,6 +35,7 @@ def reply(opponent: Opponent, board: Board) -> int:
     The SHA-256 of key and board gives two independent numbers below 2^64. The first decides between a random and a
     perfect move, the second chooses among the moves: ``choice * n >> 64`` favours none by more than 9 / 2^64.
     """
-    chance, choice = _TWO_NUMBERS.unpack(sha256(opponent.key + board.cells.encode()).digest())
+    drawn: tuple[int, int] = _TWO_NUMBERS.unpack(sha256(opponent.key + board.cells.encode()).digest())
+    chance, choice = drawn
     moves = legal_moves(board) if chance < opponent.threshold else best_moves(board)
     return moves[choice * len(moves) >> 64]

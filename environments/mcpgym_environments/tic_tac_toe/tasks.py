@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import gcd
-
 from mcpgym import LazyTasks, Task, derive_seed, task_id
 from mcpgym.errors import UnknownNameError
+from mcpgym_environments.enumeration import stride
 from mcpgym_environments.tic_tac_toe.config import TicTacToeConfig
 from mcpgym_environments.tic_tac_toe.observation import prompt
 
@@ -34,21 +33,14 @@ def task_seed(split: str, index: int) -> int:
 def random_move_prob(config: TicTacToeConfig, index: int, seed: int) -> float:
     """How often the opponent of the task at ``index`` moves at random.
 
-    Consecutive tasks walk through the ``num_groups`` parts of the range in steps near its golden section: any
+    Consecutive tasks walk through the ``num_groups`` parts of the range in steps near √2 - 1 of it: any
     ``num_groups`` of them visit every part once, and fewer are spread well. Inside a part the seed chooses, uniformly.
     """
     groups = config.num_groups
-    part = index * _stride(groups) % groups
+    part = index * stride(groups) % groups
     inside = derive_seed(seed, "random_move_prob") / 2**64
     low, high = config.min_random_move_prob, config.max_random_move_prob
     return min(high, low + (high - low) * (part + inside) / groups)
-
-
-def _stride(groups: int) -> int:
-    stride = max(1, round(groups * 0.618))
-    while gcd(stride, groups) != 1:
-        stride += 1
-    return stride
 
 
 def _task(config: TicTacToeConfig, split: str, index: int) -> Task:
