@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from mcpgym.control import Call, ControlPlane, OpenedEpisode
+from mcpgym.control import Call, ControlPlane, EpisodeStatus, OpenedEpisode
 from mcpgym.episode import CallResult
+from mcpgym.errors import EpisodeError
 from mcpgym.messages import Message
 from mcpgym.rewards import Score
 
@@ -26,6 +28,10 @@ class EpisodeLane(Protocol):
 
     async def respond(self, messages: Sequence[Message]) -> list[Message] | None:
         """What the environment says as the user; None ends the rollout."""
+        ...
+
+    async def status(self) -> EpisodeStatus:
+        """Where the episode stands, and why it ended if it did."""
         ...
 
     async def score(self, messages: Sequence[Message]) -> Score:
@@ -53,6 +59,14 @@ class Lane(Protocol):
         """Open an episode and connect to it."""
         ...
 
+    async def check(self) -> None:
+        """Ask whether the server is there.
+
+        Raises:
+            ServerUnavailable: it is not.
+        """
+        ...
+
     async def aclose(self) -> None:
         """Let go of the server."""
         ...
@@ -74,6 +88,10 @@ class ControlEpisode:
         """What the environment says as the user; None ends the rollout."""
         return await self.control.respond(self.opened.token, messages)
 
+    async def status(self) -> EpisodeStatus:
+        """Where the episode stands."""
+        return await self.control.status(self.opened.token)
+
     async def score(self, messages: Sequence[Message]) -> Score:
         """The score, the transcript handed over."""
         return await self.control.score(self.opened.token, messages)
@@ -92,6 +110,11 @@ class ControlLane:
     async def open(self, environment: str, **task: Any) -> EpisodeLane:
         """Open an episode."""
         return ControlEpisode(self.control, await self.control.open(environment, **task))
+
+    async def check(self) -> None:
+        """Ask whether the server is there."""
+        with contextlib.suppress(EpisodeError):  # the answer of a server that lives: it knows no such episode
+            await self.control.status("0" * 32)
 
     async def aclose(self) -> None:
         """Let go of the control plane."""

@@ -13,6 +13,10 @@ class PolicyError(Exception):
     """The policy could give no turn; the rollout is unscored, with this text as its reason."""
 
 
+class ContextFull(PolicyError):
+    """The conversation no longer fits the policy's context: the rollout is truncated, which is the policy's own end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """What a local policy sampled in one turn: ids of the whole context so far, which of them it sampled, and their
@@ -63,6 +67,7 @@ class PolicySession(Protocol):
         """The next assistant turn after ``messages``.
 
         Raises:
+            ContextFull: the conversation does not fit any more.
             PolicyError: there is none.
         """
         ...

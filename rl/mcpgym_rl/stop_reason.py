@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class StopReason(StrEnum):
-    """The end of a rollout. The first four are the policy's own ends and are scored; the others leave it unscored."""
+    """The end of a rollout. The first five are the policy's own ends and are scored; the others leave it unscored."""
 
     DONE = "done"
     """The environment's rules ended the episode (the game is over)."""
@@ -14,6 +14,8 @@ class StopReason(StrEnum):
     """The policy stopped without calling a tool, and the environment had nothing more to say."""
     MAX_TURNS = "max_turns"
     """The limit on turns was reached."""
+    MAX_CALLS = "max_calls"
+    """The limit on tool calls was reached; calls beyond it were answered with an error, not run."""
     TRUNCATED = "truncated"
     """A turn, or the whole context, ran into the token limit; what was cut off is not acted on."""
     POLICY_FAILED = "policy_failed"
@@ -23,9 +25,16 @@ class StopReason(StrEnum):
     TIMED_OUT = "timed_out"
     """The rollout took longer than it may in all."""
     CANCELLED = "cancelled"
-    """The run was stopped from outside."""
+    """The run was stopped from outside while this rollout was under way."""
+    NOT_RUN = "not_run"
+    """The run ended before this rollout began."""
 
     @property
     def scored(self) -> bool:
         """Whether a rollout with this end is the policy's doing and has a score."""
-        return self in {StopReason.DONE, StopReason.ANSWERED, StopReason.MAX_TURNS, StopReason.TRUNCATED}
+        return self in _SCORED
+
+
+_SCORED = frozenset(
+    {StopReason.DONE, StopReason.ANSWERED, StopReason.MAX_TURNS, StopReason.MAX_CALLS, StopReason.TRUNCATED}
+)

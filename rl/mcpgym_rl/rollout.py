@@ -1,0 +1,315 @@
+"""The rollout: a policy over one episode until it stops. Evaluation, data generation and training all run this loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mcpgym.control import OpenedEpisode
+from mcpgym.errors import ConfigurationError, EpisodeEnded
+from mcpgym.messages import Message, tool_answer
+from mcpgym.rewards import Score
+from mcpgym.tasks import derive_seed
+from mcpgym_rl.failures import explain, leaves, uninterrupted
+from mcpgym_rl.lanes import EpisodeLane, Lane
+from mcpgym_rl.parse import MalformedCall, ParsedCall, parse
+from mcpgym_rl.policy import ContextFull, EpisodeContext, Policy, PolicyError, PolicySession, Tokens, Turn
+from mcpgym_rl.stop_reason import StopReason
+from mcpgym_rl.traces import Trace, TraceCall, TraceError, TraceScore, TraceTokens, TraceUsage
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_MAX_TURNS = 100
+"""The limit on turns where neither the environment nor the user sets one."""
+OPEN_SECONDS = 60.0
+"""How long opening an episode may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one rollout may use; ``None`` for no limit, except ``max_turns``: None is the environment's own.
+
+    ``max_turns`` counts assistant turns, ``max_calls`` tool calls, malformed ones included, ``max_tokens`` what the
+    policy writes in all its turns, and ``seconds`` the wall clock from the opening of the episode to its score.
+    """
+
+    max_turns: int | None = None
+    max_calls: int | None = 1_000
+    max_tokens: int | None = None
+    seconds: float | None = 1_800.0
+
+    def __post_init__(self) -> None:
+        for name in ("max_turns", "max_calls", "max_tokens", "seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigurationError(f"the limit {name} must be above 0, not {value}; leave it out for the default")
+
+
+async def rollout(
+    policy: Policy,
+    lane: Lane,
+    *,
+    environment: str,
+    task: str | None = None,
+    split: str | None = None,
+    index: int | None = None,
+    seed: int = 0,
+    config: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    repeat: int = 0,
+    place: int = 0,
+    on_end: Callable[[Trace], None] | None = None,
+) -> Trace:
+    """Play one episode with ``policy`` and record it.
+
+    Whatever a policy, an environment or a server does wrong ends up in the trace: an infrastructure failure has a stop
+    reason and an ``error``, and no score. The episode is closed however the rollout ends.
+
+    Args:
+        policy: what produces the turns.
+        lane: where the episode is opened.
+        environment: its name.
+        task: its task's id; or ``split`` and ``index``.
+        split: see ``task``.
+        index: see ``task``; 0 when only a split is given.
+        seed: the episode's seed. The policy's own randomness comes from (seed, task, repeat).
+        config: fields of the environment's configuration.
+        limits: see :class:`Limits`.
+        repeat: which rollout of the same episode this is.
+        place: the rollout's position in its run.
+        on_end: gets the trace exactly once, also when the rollout is cancelled (which then goes on).
+
+    Raises:
+        ConfigurationError: there is no such environment, task or configuration; the message names the fix.
+    """
+    limits = limits or Limits()
+    record = _Record(policy.name, environment, task or f"{split}-{index or 0}", split or "", seed, dict(config or {}))
+    record.repeat, record.place = repeat, place
+    which = {"task": task, "split": split, "index": index, "seed": seed, "config": config}
+    try:
+        async with _Closing() as closing, asyncio.timeout(limits.seconds) as clock:
+            episode = await closing.open(lane, environment, which)
+            record.opened(episode.opened)
+            session = closing.begin(policy, _context(episode.opened, seed, repeat))
+            record.stop_reason = await _play(session, episode, limits, record)
+            if record.stop_reason.scored:
+                record.score = await episode.score(record.messages)
+    except ConfigurationError:
+        raise
+    except asyncio.CancelledError:
+        record.fail(StopReason.CANCELLED, "Cancelled", f"the run was stopped during turn {record.turns + 1}")
+        raise
+    except PolicyError as error:
+        record.fail(StopReason.POLICY_FAILED, _kind(error), explain(error))
+    except Exception as error:
+        if isinstance(error, TimeoutError) and clock.expired():
+            text = f"the rollout took longer than {limits.seconds:g} s; it was in turn {record.turns + 1}"
+            record.fail(StopReason.TIMED_OUT, "TimedOut", text)
+        else:
+            logger.debug("rollout of %s failed", record.task, exc_info=error)
+            record.fail(StopReason.ENVIRONMENT_FAILED, _kind(error), explain(error))
+    finally:
+        if record.stop_reason is not None and on_end is not None:
+            on_end(record.trace())
+    return record.trace()
+
+
+async def _play(session: PolicySession, episode: EpisodeLane, limits: Limits, record: _Record) -> StopReason:
+    """The loop itself: act, call, answer, until something ends it."""
+    max_turns = limits.max_turns or episode.opened.max_turns or DEFAULT_MAX_TURNS
+    while record.turns < max_turns:
+        if limits.max_tokens is not None and record.usage.completion_tokens >= limits.max_tokens:
+            return StopReason.TRUNCATED
+        try:
+            turn = await _act(session, record.messages)
+        except ContextFull:
+            return StopReason.TRUNCATED
+        calls = record.add_turn(turn)
+        if turn.finish == "length":
+            return StopReason.TRUNCATED
+        if not calls:
+            said = await episode.respond(record.messages)
+            if said is None:
+                return await _why(episode)
+            record.messages += said
+            continue
+        done = False
+        for call in calls:
+            done |= await _answer(call, episode, limits, record)
+        if done:
+            return await _why(episode)
+        if limits.max_calls is not None and record.tried >= limits.max_calls:
+            return StopReason.MAX_CALLS
+    return StopReason.MAX_TURNS
+
+
+async def _act(session: PolicySession, messages: list[Message]) -> Turn:
+    """One turn. Any failure of the policy's own code is the policy's failure, not the environment's."""
+    try:
+        turn = await session.act(list(messages))
+    except PolicyError:
+        raise
+    except Exception as error:
+        logger.debug("the policy failed", exc_info=error)
+        raise PolicyError(f"{_kind(error)}: {explain(error)}") from error
+    if not isinstance(turn.message, Mapping) or turn.message.get("role") != "assistant":
+        raise PolicyError(f"a turn must be an assistant message, not {turn.message!r:.200}")
+    return turn
+
+
+async def _answer(call: ParsedCall | MalformedCall, episode: EpisodeLane, limits: Limits, record: _Record) -> bool:
+    """Run one call and append its answer; whether the episode is over after it."""
+    record.tried += 1
+    if limits.max_calls is not None and record.tried > limits.max_calls:
+        text = f"not run: a rollout may have {limits.max_calls} tool calls"
+        record.messages.append(tool_answer(call.call, text, is_error=True))
+        return False
+    if isinstance(call, MalformedCall):
+        record.messages.append(tool_answer(call.call, call.problem, is_error=True))
+        return False
+    name = call.call["function"]["name"]
+    started = time.perf_counter()
+    result = await episode.call(name, call.arguments)
+    waited = (time.perf_counter() - started) * 1e3
+    record.calls.append(TraceCall(name, call.arguments, result.text, result.is_error, round(waited, 3)))
+    record.messages.append(tool_answer(call.call, result.text, is_error=result.is_error))
+    return result.done
+
+
+async def _why(episode: EpisodeLane) -> StopReason:
+    """Why the episode takes no more calls.
+
+    Raises:
+        EpisodeEnded: it broke or was closed under the policy, which is no end of a game.
+    """
+    status = await episode.status()
+    if status.ended is not None:
+        raise EpisodeEnded(f"this episode has ended: {status.ended}")
+    if status.failure is not None or status.stop_reason == "failed":
+        raise EpisodeEnded(f"the environment broke: {status.failure}")
+    return StopReason(status.stop_reason) if status.stop_reason is not None else StopReason.DONE
+
+
+def _context(opened: OpenedEpisode, seed: int, repeat: int) -> EpisodeContext:
+    return EpisodeContext(opened.environment, opened.tools, derive_seed("policy", seed, opened.task, repeat))
+
+
+class _Closing(contextlib.AsyncExitStack):
+    """Closes the episode and the policy's session whatever happens, a second Ctrl-C included."""
+
+    async def open(self, lane: Lane, environment: str, which: Mapping[str, Any]) -> EpisodeLane:
+        """Open the episode; one that opens while the rollout is being cancelled is closed too."""
+
+        async def opening() -> EpisodeLane:
+            episode = await lane.open(environment, **which)
+            self.push_async_callback(_closed, episode.aclose, "the episode")
+            return episode
+
+        return await uninterrupted(opening(), OPEN_SECONDS)
+
+    def begin(self, policy: Policy, context: EpisodeContext) -> PolicySession:
+        """Begin the policy's session."""
+        try:
+            session = policy.begin(context)
+        except PolicyError:
+            raise
+        except Exception as error:
+            raise PolicyError(f"{_kind(error)}: {explain(error)}") from error
+        self.push_async_callback(_closed, session.aclose, "the policy's session")
+        return session
+
+
+async def _closed(close: Callable[[], Any], what: str) -> None:
+    """Close it; what cannot be closed is logged, for the rollout's result is known by now."""
+    try:
+        await uninterrupted(close())
+    except Exception as error:
+        logger.warning("%s could not be closed: %s", what, explain(error))
+
+
+def _kind(error: BaseException) -> str:
+    return type(leaves(error)[0]).__name__
+
+
+@dataclass(slots=True)
+class _Record:
+    """What is known of a rollout so far."""
+
+    policy: str
+    environment: str
+    task: str
+    split: str
+    seed: int
+    config: Mapping[str, Any]
+    environment_version: str = ""
+    schema_hash: str = ""
+    prompt_messages: int = 0
+    messages: list[Message] = field(default_factory=list)
+    calls: list[TraceCall] = field(default_factory=list)
+    stop_reason: StopReason | None = None
+    score: Score | None = None
+    error: TraceError | None = None
+    tokens: Tokens | None = None
+    usage: TraceUsage = field(default_factory=TraceUsage)
+    turns: int = 0
+    tried: int = 0
+    repeat: int = 0
+    place: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    def opened(self, episode: OpenedEpisode) -> None:
+        self.task, self.split, self.config = episode.task, episode.split, episode.config
+        self.environment_version, self.schema_hash = episode.environment_version, episode.schema_hash
+        self.messages = list(episode.messages)
+        self.prompt_messages = len(self.messages)
+
+    def add_turn(self, turn: Turn) -> list[ParsedCall | MalformedCall]:
+        message, calls = parse(turn.message)
+        self.messages.append(message)
+        self.turns += 1
+        self.usage = TraceUsage(
+            self.usage.prompt_tokens + turn.usage.prompt_tokens,
+            self.usage.completion_tokens + turn.usage.completion_tokens,
+        )
+        self.tokens = turn.tokens or self.tokens
+        return calls
+
+    def fail(self, reason: StopReason, kind: str, message: str) -> None:
+        self.stop_reason, self.score, self.error = reason, None, TraceError(kind, message)
+
+    def trace(self) -> Trace:
+        score, tokens = self.score, self.tokens
+        return Trace(
+            environment=self.environment,
+            environment_version=self.environment_version,
+            task=self.task,
+            split=self.split,
+            seed=self.seed,
+            config=self.config,
+            schema_hash=self.schema_hash,
+            policy=self.policy,
+            messages=self.messages,
+            calls=self.calls,
+            stop_reason=self.stop_reason or StopReason.CANCELLED,
+            score=None if score is None else TraceScore(score.total, score.components, score.game_outcome),
+            error=self.error,
+            tokens=None if tokens is None else TraceTokens(tokens.ids, tokens.mask, tokens.logprobs),
+            repeat=self.repeat,
+            place=self.place,
+            prompt_messages=self.prompt_messages,
+            turns=self.turns,
+            usage=self.usage,
+            seconds=round(time.monotonic() - self.started, 6),
+        )
+
+
+def not_run(policy: str, environment: str, task: str, why: str, **known: Any) -> Trace:
+    """The trace of a rollout that never began because its run ended."""
+    record = _Record(policy, environment, task, known.pop("split", ""), known.pop("seed", 0), known.pop("config", {}))
+    record.fail(StopReason.NOT_RUN, "NotRun", why)
+    return replace(record.trace(), seconds=0.0, **known)

@@ -1,0 +1,301 @@
+"""Traces: the record of a rollout, and the JSONL files that hold them, one rollout a line (see docs/traces.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from mcpgym.errors import ConfigurationError
+from mcpgym.messages import Message
+
+SCHEMA = "mcpgym.trace/1"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceCall:
+    """One tool call that crossed to the environment. ``milliseconds`` is what the caller waited for its answer."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    result: str
+    is_error: bool
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TraceScore:
+    """The score. ``total`` is null when a part of it is unknown, and the whole is null where there is none.
+
+    ``game_outcome`` is ``win``, ``draw`` or ``loss`` for finished games; ``receipt`` is there when the server signs.
+    """
+
+    total: float | None
+    components: Mapping[str, float | None] = field(default_factory=dict)
+    game_outcome: str | None = None
+    receipt: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceError:
+    """Whose failure left the rollout unscored, and what it was."""
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TraceTokens:
+    """What a local policy sampled: ids of the whole context, which of them it sampled, and their log-probabilities."""
+
+    ids: Sequence[int]
+    mask: Sequence[bool]
+    logprobs: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceUsage:
+    """Tokens of all turns together: those given to the policy, and those it wrote."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """One rollout. ``place`` is its position in its run, whatever the order in which rollouts ended."""
+
+    environment: str
+    environment_version: str
+    task: str
+    split: str
+    seed: int
+    config: Mapping[str, Any]
+    schema_hash: str
+    policy: str
+    messages: Sequence[Message]
+    calls: Sequence[TraceCall]
+    stop_reason: str
+    score: TraceScore | None = None
+    error: TraceError | None = None
+    tokens: TraceTokens | None = None
+    repeat: int = 0
+    place: int = 0
+    prompt_messages: int = 0
+    turns: int = 0
+    usage: TraceUsage = field(default_factory=TraceUsage)
+    seconds: float = 0.0
+    schema: str = SCHEMA
+
+    @property
+    def scored(self) -> bool:
+        """Whether there is a total to average."""
+        return self.score is not None and self.score.total is not None
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for rollouts in which the same happened: prompt, calls and results, and what was said without a call.
+
+        Count these, not rollouts: a thousand games of two deterministic players are one game. Thoughts beside a call
+        make no difference, for the environment never acts on them.
+        """
+        said = [
+            [message["role"], message["content"]]
+            for message in self.messages[self.prompt_messages :]
+            if message["role"] == "user" or (message["role"] == "assistant" and not message.get("tool_calls"))
+        ]
+        prompt = [[message["role"], message["content"]] for message in self.messages[: self.prompt_messages]]
+        calls = [[call.name, call.arguments, call.result, call.is_error] for call in self.calls]
+        text = json.dumps([self.environment, prompt, calls, said], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trace as it stands in a file."""
+        order = ("schema", *(item.name for item in fields(self) if item.name != "schema"))
+        made = {name: _plain(getattr(self, name)) for name in order}
+        if made["tokens"] is None:
+            del made["tokens"]  # only local policies have them
+        return made
+
+    def to_json(self) -> str:
+        """One line of JSON, without its newline. ASCII, so that no file system, pipe or half character can hurt it."""
+        return json.dumps(self.to_dict(), separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """The trace that ``data`` is; fields this version does not know are left out.
+
+        Raises:
+            ConfigurationError: it is not one; the message says what is missing or wrong.
+        """
+        if not isinstance(data, dict):
+            raise ConfigurationError("a trace is a JSON object")
+        if data.get("schema") != SCHEMA:
+            raise ConfigurationError(f"its schema is {data.get('schema')!r}; this version reads {SCHEMA!r}")
+        values = {name: _checked(name, data) for name in _KINDS if name in data or name in _REQUIRED}
+        for name, made in _PARTS.items():
+            if values.get(name) is not None:
+                values[name] = _part(name, made, values[name])
+        values["calls"] = [_part("calls", TraceCall, call) for call in values["calls"]]
+        return cls(**values)
+
+
+_NULLABLE = {"score": dict, "error": dict, "tokens": dict}
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("environment", "environment_version", "task", "split", "schema_hash", "policy"), str),
+    "stop_reason": str,
+    **dict.fromkeys(("seed", "repeat", "place", "prompt_messages", "turns"), int),
+    **dict.fromkeys(("config", "usage"), dict),
+    **dict.fromkeys(("messages", "calls"), list),
+    "seconds": (int, float),
+    **_NULLABLE,
+}
+_REQUIRED = frozenset(
+    {"environment", "environment_version", "task", "split", "seed", "config", "schema_hash", "policy", "messages"}
+    | {"calls", "stop_reason", "score", "error"}
+)
+_PARTS: dict[str, Any] = {"score": TraceScore, "error": TraceError, "tokens": TraceTokens, "usage": TraceUsage}
+
+
+def _checked(name: str, data: Mapping[str, Any]) -> Any:
+    if name not in data:
+        raise ConfigurationError(f"{name!r} is missing")
+    value, kind = data[name], _KINDS[name]
+    if (value is None and name in _NULLABLE) or (isinstance(value, kind) and not isinstance(value, bool)):
+        return value
+    raise ConfigurationError(f"{name!r} cannot be {json.dumps(value)[:80]}")
+
+
+def _part(name: str, made: Any, data: Any) -> Any:
+    try:
+        return made(**{item.name: data[item.name] for item in fields(made) if item.name in data})
+    except (TypeError, KeyError) as error:
+        raise ConfigurationError(f"{name!r} is not as it should be: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (str, int, float, bool, type(None))):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if hasattr(value, "__dataclass_fields__"):
+        return {
+            item.name: _plain(getattr(value, item.name))
+            for item in fields(value)
+            if item.name != "receipt" or getattr(value, item.name) is not None
+        }
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [_plain(item) for item in value]
+    return repr(value)
+
+
+class TraceWriter:
+    """Appends traces to a file, each as one write of one line: a run killed at any moment loses no finished line.
+
+    A torn last line, left by an earlier run that was killed, is cut off when the file is opened.
+
+    Args:
+        path: the file; it and its folder are made when missing.
+        sync: wait for the disk after each line (survives a power cut, costs milliseconds).
+    """
+
+    def __init__(self, path: str | Path, *, sync: bool = False) -> None:
+        self.path = Path(path)
+        self.sync = sync
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._file: int | None = os.open(self.path, flags, 0o644)
+        self._mend()
+
+    def _mend(self) -> None:
+        """Leave the file empty or ending with a newline."""
+        assert self._file is not None
+        size = end = os.fstat(self._file).st_size
+        tail = b""
+        with self.path.open("rb") as file:
+            while end and b"\n" not in tail:
+                start = max(end - 65536, 0)
+                file.seek(start)
+                tail = file.read(end - start) + tail
+                end = start
+        torn = tail[tail.rfind(b"\n") + 1 :]
+        if not torn:
+            return
+        try:
+            json.loads(torn)
+        except ValueError:
+            os.ftruncate(self._file, size - len(torn))
+        else:
+            os.write(self._file, b"\n")  # whole but for its newline
+
+    def write(self, trace: Trace) -> None:
+        """Append one trace.
+
+        Raises:
+            OSError: the disk did not take the whole line.
+        """
+        if self._file is None:
+            raise ValueError(f"{self.path} has been closed")
+        line = trace.to_json().encode() + b"\n"
+        if (written := os.write(self._file, line)) != len(line):
+            raise OSError(
+                f"{self.path}: only {written} of {len(line)} bytes of a trace were written; is the disk full?"
+            )
+        if self.sync:
+            os.fsync(self._file)
+
+    def close(self) -> None:
+        """Close the file; closing twice does nothing."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class Traces(list[Trace]):
+    """The traces of a file, in its order. ``torn`` is empty, or says that the last line is incomplete and left out."""
+
+    torn: str = ""
+
+
+def read_traces(path: str | Path) -> Traces:
+    """The traces in the file at ``path``; a torn last line is left out, and ``torn`` of the result says so.
+
+    Raises:
+        ConfigurationError: there is no such file, or another line is no trace; the message names it.
+    """
+    traces = Traces()
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"cannot read traces: {error}") from None
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):  # no newline after it
+                traces.torn = f"{path}: line {number} is incomplete (its run was killed while writing) and was left out"
+                break
+            raise ConfigurationError(f"{path}: line {number} is no JSON: {error}") from None
+        try:
+            traces.append(Trace.from_dict(value))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{path}: line {number} is no trace: {error}") from None
+    return traces
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
