@@ -26,7 +26,7 @@ def digits(number: int, bases: Sequence[int]) -> list[int]:
 
 
 def stride(size: int) -> int:
-    """A step near √2 - 1 of ``size`` that spreads few places well and, taken ``size`` times, visits every place once."""
+    """A step near √2 - 1 of ``size``: a few of them spread well, and ``size`` of them visit every place once."""
     step = max(1, round(size * 0.4142135624))
     while gcd(step, size) != 1:
         step += 1
