@@ -1,0 +1,153 @@
+"""``check_environment``: whether an environment keeps the contract. It plays real episodes, and reports what it finds.
+
+How to read this package: ``report`` has the rules' names; ``plays`` plays an episode by plan and keeps all that the
+policy saw; each ``rules_*`` module checks one kind of promise by comparing such plays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine, Mapping
+from random import Random
+from typing import Any
+
+from mcpgym.check.plays import Place, Plan, random_plan
+from mcpgym.check.reference import reference_plans
+from mcpgym.check.report import RULES, CheckFailed, Finding, Report
+from mcpgym.check.rules_hostile import check_hostile
+from mcpgym.check.rules_plays import (
+    Make,
+    baseline,
+    check_done,
+    check_invalid,
+    check_isolation,
+    check_replay,
+    check_states,
+)
+from mcpgym.check.rules_rewards import check_rewards, check_rubric
+from mcpgym.check.rules_tasks import check_config, check_schemas, check_tasks, compare_snapshots, snapshot
+from mcpgym.check.rules_texts import check_mentions, check_secrets
+from mcpgym.check.second_process import check_process
+from mcpgym.environment import Environment
+from mcpgym.registry import configure, environment_class
+from mcpgym.tasks import derive_seed
+
+__all__ = ["RULES", "CheckFailed", "Finding", "Report", "check_environment"]
+
+CALLS = 10
+"""Calls in a random plan."""
+
+
+def check_environment(
+    environment: Environment[Any, Any, Any] | type[Environment[Any, Any, Any]] | str,
+    *,
+    config: Mapping[str, Any] | None = None,
+    episodes: int = 6,
+    seed: int = 0,
+    second_process: bool = True,
+) -> Report:
+    """Check an environment against every rule in ``RULES``, by playing it.
+
+    In a test: ``check_environment(MyEnvironment).raise_for_findings()``.
+
+    Args:
+        environment: an instance, its class, or the name it is installed under.
+        config: configuration fields to change from their defaults (or from the instance's).
+        episodes: how many different episodes are planned; each is played about a dozen times.
+        seed: chooses the tasks and the calls; the same seed checks the same things.
+        second_process: whether to play once more in a new interpreter (takes about a second).
+
+    Raises:
+        ConfigurationError: there is no such environment, or the configuration does not fit.
+    """
+    make = _maker(environment, config or {})
+    report = Report(make().name)
+    _run(_check(make, max(episodes, 1), seed, second_process, report))
+    return report
+
+
+async def _check(make: Make, count: int, seed: int, second_process: bool, report: Report) -> None:
+    environment = make()
+    check_config(environment, report)
+    check_schemas(environment, report)
+    check_rubric(environment, report)
+    if not check_tasks(make, report):
+        report.notes.append("nothing was played: the tasks must be right first")
+        return
+    before = snapshot(environment, environment.splits)
+    random = Random(derive_seed("check", seed))
+    places = _places(environment, count, random)
+    planned: list[tuple[Place, Plan]] = [(place, random_plan(environment, random, CALLS)) for place in places]
+    for place in places[:2]:
+        planned += [(place, plan) for plan in await reference_plans(make, place, report)]
+    await check_states(make, places[0], report)
+    first = await baseline(make, planned, report)
+    if any("reset" in one.broken for one in first):
+        report.notes.append("little was played: reset must work first")
+        return
+    if await check_replay(make, planned, first, report):
+        await check_isolation(make, planned, first, report)
+        await check_done(make, planned, first, report)
+        await check_invalid(make, planned, first, report)
+        if second_process:
+            await asyncio.to_thread(check_process, environment, planned, first, report)
+    else:
+        report.notes.append("isolation, done, invalid-arguments, process: not checked, plays must repeat first")
+    hostile = await check_hostile(make, places[0], random, report)
+    await check_rewards(make, *planned[-1], report)
+    check_mentions(environment, first, report)
+    await check_secrets(make, planned, hostile, report)
+    compare_snapshots(before, snapshot(environment, environment.splits), "after some episodes", report)
+
+
+def _places(environment: Environment[Any, Any, Any], count: int, random: Random) -> list[Place]:
+    """Episodes to play: each split's first tasks and some of its others, under several seeds."""
+    places = []
+    for number in range(count):
+        split = environment.splits[number % len(environment.splits)]
+        size = len(environment.tasks(split))
+        turn = number // len(environment.splits)
+        index = min(turn, size - 1) if turn < 2 else random.randrange(size)
+        places.append(Place(split, index, random.choice((0, 1, 7, random.getrandbits(31)))))
+    return places
+
+
+def _maker(
+    environment: Environment[Any, Any, Any] | type[Environment[Any, Any, Any]] | str, config: Mapping[str, Any]
+) -> Make:
+    if isinstance(environment, Environment):
+        served = environment
+        merged = {**served.config.model_dump(exclude_unset=True), **config}
+        return lambda: configure(type(served), merged)
+    cls = environment_class(environment) if isinstance(environment, str) else environment
+    return lambda: configure(cls, config)
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end, also from inside a running event loop; the log stays quiet about what is provoked on purpose."""
+    quiet = logging.getLogger("mcpgym.episode")
+    level = quiet.level
+    quiet.setLevel(logging.CRITICAL + 1)
+    try:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            asyncio.run(work)
+            return
+        raised: list[BaseException] = []
+
+        def beside() -> None:
+            try:
+                asyncio.run(work)
+            except BaseException as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=beside, name="check_environment")
+        thread.start()
+        thread.join()
+        if raised:
+            raise raised[0]
+    finally:
+        quiet.setLevel(level)
