@@ -1,20 +1,21 @@
 """The control plane's interface: what trainers and evaluators use, the same in process and over HTTP.
 
-A policy never gets near it. :class:`LocalControl` is the in-process lane; ``mcpgym.control_http`` serves the same over
+A policy never gets near it. :class:`LocalControl` is the in-process lane; ``mcpgym.control_plane`` serves the same over
 HTTP and ``mcpgym.control_client`` speaks it.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast, get_args
 
 from mcpgym.environment import Environment
 from mcpgym.episode import CallResult
 from mcpgym.episodes import Episodes, listings
 from mcpgym.errors import ConfigurationError, EpisodeError, UnknownNameError
-from mcpgym.messages import Message
+from mcpgym.messages import Message, Role
 from mcpgym.rewards import Score
 
 
@@ -114,7 +115,11 @@ class ControlPlane(Protocol):
         ...
 
     async def step(self, calls: Sequence[Call]) -> list[CallResult]:
-        """Answer many calls, of one or many episodes; the results are in the order of the calls."""
+        """Answer many calls, of one or many episodes; the results are in the order of the calls.
+
+        Calls of one episode are answered in their order, calls of different episodes side by side. A call that names
+        no live episode is an error result, not an exception.
+        """
         ...
 
     async def respond(self, token: str, messages: Sequence[Message]) -> list[Message] | None:
@@ -202,20 +207,48 @@ class LocalControl:
         )
 
     async def step(self, calls: Sequence[Call]) -> list[CallResult]:
-        """Answer many calls in their order; a call that names no live episode is an error result, not an exception."""
-        results = []
-        for call in calls:
+        """Answer many calls: in order within an episode, side by side between episodes."""
+        results: list[CallResult | None] = [None] * len(calls)
+        waiting: dict[str, list[int]] = {}  # what cannot be answered at once, by episode
+        for place, call in enumerate(calls):
+            if call.token in waiting:
+                waiting[call.token].append(place)
+                continue
             try:
                 episode = self.episodes.get(call.token)
             except EpisodeError as error:
-                results.append(CallResult(str(error), is_error=True, done=True))
+                results[place] = CallResult(str(error), is_error=True, done=True)
                 continue
-            results.append(await episode.call(call.name, call.arguments, call.key))
-        return results
+            tool = episode.environment.tools.get(call.name)
+            if call.key is None and (tool is None or tool.inline) and not episode.busy:
+                results[place] = await episode.call(call.name, call.arguments)
+            else:
+                waiting[call.token] = [place]
+        if waiting:
+            await self._step_beside(calls, waiting, results)
+        return cast(list[CallResult], results)
+
+    async def _step_beside(
+        self, calls: Sequence[Call], waiting: Mapping[str, Sequence[int]], results: list[CallResult | None]
+    ) -> None:
+        async def in_order(token: str, places: Sequence[int]) -> None:
+            for place in places:
+                call = calls[place]
+                try:
+                    results[place] = await self.episodes.get(token).call(call.name, call.arguments, call.key)
+                except EpisodeError as error:  # it ended meanwhile
+                    results[place] = CallResult(str(error), is_error=True, done=True)
+
+        rows = [asyncio.ensure_future(in_order(token, places)) for token, places in waiting.items()]
+        try:
+            await asyncio.gather(*rows)
+        finally:
+            for row in rows:
+                row.cancel()
 
     async def respond(self, token: str, messages: Sequence[Message]) -> list[Message] | None:
         """What the environment says as the user after ``messages``; None ends the rollout."""
-        return await self.episodes.get(token).respond(messages)
+        return await self.episodes.get(token).respond(checked_messages(messages))
 
     async def status(self, token: str) -> EpisodeStatus:
         """Where the episode stands; also of one that has ended."""
@@ -226,7 +259,8 @@ class LocalControl:
 
     async def score(self, token: str, messages: Sequence[Message] | None = None) -> Score:
         """The score, with the transcript where there is one."""
-        made = await self.episodes.get(token).score(messages)
+        checked = None if messages is None else checked_messages(messages)
+        made = await self.episodes.get(token).score(checked)
         self.episodes.counters.scored += 1
         return made
 
@@ -252,3 +286,20 @@ def describe(environment: Environment[Any, Any, Any]) -> EnvironmentInfo:
         rewards={name: reward.weight for name, reward in environment.rewards.items()},
         max_turns=environment.max_turns,
     )
+
+
+def checked_messages(messages: Sequence[Message]) -> Sequence[Message]:
+    """``messages``, if rewards may rely on each one's role and text; calls stay as malformed as a policy wrote them.
+
+    Raises:
+        ConfigurationError: one has no known role or no text; the text says which.
+    """
+    for place, message in enumerate(messages):
+        if not isinstance(message, Mapping) or message.get("role") not in _ROLES:
+            raise ConfigurationError(f"messages[{place}]: needs a role; there is: {', '.join(_ROLES)}")
+        if not isinstance(message.get("content"), str):
+            raise ConfigurationError(f'messages[{place}]: needs its text as "content" (an empty one is "")')
+    return messages
+
+
+_ROLES = get_args(Role)

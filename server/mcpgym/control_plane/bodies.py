@@ -1,0 +1,169 @@
+"""The bodies of requests, checked; and what OpenAPI says of requests and answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mcpgym.control import EnvironmentInfo, TaskInfo
+from mcpgym.episode import CallResult
+from mcpgym.errors import ConfigurationError
+from mcpgym.messages import Message
+
+BodyT = TypeVar("BodyT", bound=BaseModel)
+
+
+class OpenBody(BaseModel):
+    """Which task to open: by its id, or by split and index."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    environment: str
+    """The environment's name."""
+    task: str | None = None
+    """The task's id; then neither split nor index."""
+    split: str | None = None
+    """The split of the task, with ``index``."""
+    index: int | None = None
+    """The task's place in its split, from 0."""
+    seed: int = 0
+    """The seed of the episode's randomness."""
+    config: dict[str, Any] | None = None
+    """Fields of the environment's configuration to change for this episode."""
+
+
+class CallBody(BaseModel):
+    """One tool call of a step."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    token: str
+    """The episode's token."""
+    name: str
+    """The tool's name."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """What the policy gave; what does not fit the tool's schema becomes an error result that it reads."""
+    key: str | None = None
+    """An idempotency key: a repeated one gets the first call's answer."""
+
+
+class StepBody(BaseModel):
+    """Many calls; those of one episode are answered in their order."""
+
+    calls: list[CallBody]
+
+
+class MessagesBody(BaseModel):
+    """The conversation so far, the prompt first."""
+
+    messages: list[Message]
+
+
+class ScoreBody(BaseModel):
+    """The transcript, where there is one; rewards that need it are null without."""
+
+    messages: list[Message] | None = None
+
+
+class EnvironmentsAnswer(BaseModel):
+    """Every environment that is served."""
+
+    environments: list[EnvironmentInfo]
+
+
+class TasksAnswer(BaseModel):
+    """A page of tasks."""
+
+    tasks: list[TaskInfo]
+
+
+class StepAnswer(BaseModel):
+    """The results, in the order of the calls."""
+
+    results: list[CallResult]
+
+
+class RespondAnswer(BaseModel):
+    """What the environment says as the user; null ends the rollout."""
+
+    messages: list[Message] | None
+
+
+class HealthAnswer(BaseModel):
+    """The server is alive."""
+
+    status: str
+
+
+class ErrorDetail(BaseModel):
+    """What went wrong: a kind for programs and a sentence for people."""
+
+    kind: str
+    message: str
+
+
+class ErrorAnswer(BaseModel):
+    """Every answer with a status of 400 or more."""
+
+    error: ErrorDetail
+
+
+REQUESTS: tuple[type[BaseModel], ...] = (OpenBody, StepBody, MessagesBody, ScoreBody)
+
+
+def checked(model: type[BodyT], value: Any) -> BodyT:
+    """``value`` as ``model``.
+
+    Raises:
+        ConfigurationError: it does not fit; the text says where and what would.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(map(str, item['loc'])) or 'the body'}: {item['msg']}"
+            + ("" if item["type"] in ("missing", "extra_forbidden") else f", not {_shown(item['input'])}")
+            for item in error.errors(include_url=False, include_context=False)[:5]
+        ]
+        known = ", ".join(model.model_fields)
+        raise ConfigurationError(f"{'; '.join(problems)} (fields: {known})") from None
+
+
+def messages_of(value: Any, *, optional: bool) -> list[Message] | None:
+    """The ``messages`` of a body; each is checked by the control plane itself.
+
+    Raises:
+        ConfigurationError: the body has another form.
+    """
+    if optional and value is None:
+        return None
+    if type(value) is not dict or value.keys() - {"messages"} or not (optional or "messages" in value):
+        raise ConfigurationError('the body is {"messages": [...]}, and nothing else')
+    messages = value.get("messages")
+    if (messages is None and optional) or type(messages) is list:
+        return messages
+    raise ConfigurationError(f"messages: a list of messages, not {_shown(messages)}")
+
+
+def documented(model: type[BaseModel], *, required: bool = True) -> Mapping[str, Any]:
+    """The ``openapi_extra`` of a route that takes ``model``."""
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
+
+
+def request_schemas(models: Sequence[type[BaseModel]] = REQUESTS) -> dict[str, Any]:
+    """The JSON schemas of the request bodies and all they are made of, by name."""
+    schemas: dict[str, Any] = {}
+    for model in models:
+        made = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= made.pop("$defs", {})
+        schemas[model.__name__] = made
+    return schemas
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=lambda other: type(other).__name__)
+    return text if len(text) <= 60 else f"{text[:59]}…"

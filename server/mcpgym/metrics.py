@@ -1,0 +1,99 @@
+"""Metrics of one server for Prometheus: its episodes and calls, the event loop's lag, and the process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from mcpgym.episodes import Episodes
+
+logger = logging.getLogger(__name__)
+
+SAMPLE_SECONDS = 0.1
+WINDOW_SECONDS = 60.0
+WARN_SECONDS = 1.0
+QUANTILES = (0.5, 0.9, 0.99)
+
+
+class LoopLag:
+    """How late the event loop runs what is due: a blocking tool or reward shows here first. All in seconds."""
+
+    def __init__(self) -> None:
+        self.latest = 0.0
+        self._samples: deque[float] = deque(maxlen=round(WINDOW_SECONDS / SAMPLE_SECONDS))
+
+    @property
+    def worst(self) -> float:
+        """The longest lag within the last minute."""
+        return max(self._samples, default=0.0)
+
+    async def sample_forever(self) -> None:
+        """Measure until cancelled; a lag of over a second is also a warning in the log."""
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(SAMPLE_SECONDS)
+            self.latest = max(0.0, time.perf_counter() - before - SAMPLE_SECONDS)
+            self._samples.append(self.latest)
+            if self.latest > WARN_SECONDS:
+                logger.warning(
+                    "the event loop stood still for %.1f s: a reset, reward or inline tool computes too long",
+                    self.latest,
+                )
+
+
+class EpisodesCollector(Collector):
+    """Reads the counters of ``episodes`` when asked; nothing is counted twice, and nothing names an episode."""
+
+    def __init__(self, episodes: Episodes, lag: LoopLag) -> None:
+        self.episodes = episodes
+        self.lag = lag
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics as they stand."""
+        from mcpgym import __version__
+
+        counters = self.episodes.counters
+        yield InfoMetricFamily("mcpgym", "The server.", {"version": __version__})
+        yield GaugeMetricFamily("mcpgym_episodes_live", "Episodes that are open now.", len(self.episodes))
+        yield GaugeMetricFamily("mcpgym_episodes_cap", "Episodes that may be open at once.", self.episodes.limits.live)
+        yield CounterMetricFamily("mcpgym_episodes_opened", "Episodes opened.", counters.opened)
+        yield CounterMetricFamily("mcpgym_episodes_scored", "Scores given.", counters.scored)
+        ended = CounterMetricFamily("mcpgym_episodes_ended", "Episodes ended, by reason.", labels=["reason"])
+        for reason, count in sorted(counters.ended.items()):
+            ended.add_metric([reason], count)
+        yield ended
+        yield CounterMetricFamily("mcpgym_tool_calls", "Tool calls answered.", counters.calls)
+        yield CounterMetricFamily("mcpgym_tool_call_errors", "Tool calls answered with an error.", counters.call_errors)
+        if latencies := sorted(counters.latencies):
+            recent = GaugeMetricFamily(
+                "mcpgym_tool_call_seconds", "Time inside the environment, over the latest calls.", labels=["quantile"]
+            )
+            for quantile in QUANTILES:
+                recent.add_metric([str(quantile)], latencies[int(quantile * (len(latencies) - 1))] / 1e3)
+            yield recent
+        yield GaugeMetricFamily("mcpgym_event_loop_lag_seconds", "How late the event loop ran last.", self.lag.latest)
+        yield GaugeMetricFamily(
+            "mcpgym_event_loop_lag_worst_seconds", "How late the event loop ran at worst in a minute.", self.lag.worst
+        )
+        yield GaugeMetricFamily("mcpgym_threads", "Threads alive; stuck tools keep theirs.", threading.active_count())
+
+
+class Metrics:
+    """The registry of one server; servers in one process do not share it."""
+
+    def __init__(self, episodes: Episodes, lag: LoopLag) -> None:
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(EpisodesCollector(episodes, lag))
+        ProcessCollector(registry=self._registry)
+
+    def render(self) -> bytes:
+        """Everything in Prometheus's text format."""
+        return generate_latest(self._registry)
