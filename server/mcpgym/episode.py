@@ -8,18 +8,16 @@ import json
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
-
-import anyio
-import anyio.to_thread
 
 from mcpgym.environment import Environment, settle
 from mcpgym.errors import EpisodeEnded, EpisodeError, ToolError
 from mcpgym.messages import Message, Transcript
 from mcpgym.rewards import Score, score
 from mcpgym.tasks import Task
+from mcpgym.threads import ToolThreads
 from mcpgym.tools import Tool
 
 logger = logging.getLogger(__name__)
@@ -28,6 +26,12 @@ MAX_CALLS = 10_000
 """No episode answers more calls than this, whatever its environment allows: its log must stay bounded."""
 MAX_KEYS = 1_024
 """How many idempotency keys an episode remembers."""
+MAX_IN_FLIGHT = 256
+"""How many calls of one episode may wait at once."""
+MAX_DEPTH = 64
+"""Levels of lists and objects that arguments may have."""
+END_GRACE = 5.0
+"""Seconds that ending an episode waits for what still uses its state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,25 @@ class CallRecord:
     milliseconds: float
 
 
-@dataclass(slots=True)
+What = tuple[str, str]
+"""A call's name and the fingerprint of its arguments."""
+
+
+@dataclass(slots=True, eq=False)
 class _InFlight:
-    key: str | None
-    task: asyncio.Task[CallResult]
+    """A call that is being answered. ``keys`` are the idempotency keys it came with; ``runs_on``: a thread is at work,
+    which nothing can stop, so it is left to finish even when nobody waits for it."""
+
+    what: What
+    keys: set[str]
+    task: asyncio.Task[CallResult] | None = None
     waiters: int = 0
+    runs_on: bool = False
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether it was told to stop, and so answers nobody new."""
+        return self.task is not None and self.task.cancelling() > 0
 
 
 @dataclass(eq=False, slots=True)
@@ -67,7 +85,7 @@ class Episode:
     seed: int
     state: Any
     messages: tuple[Message, ...]
-    threads: anyio.CapacityLimiter
+    threads: ToolThreads
     on_call: Callable[[Episode, CallRecord], None]
     calls: list[CallRecord] = field(default_factory=list)
     turns: int = 0
@@ -76,9 +94,9 @@ class Episode:
     ended: str | None = None
     last_used: float = field(default_factory=time.monotonic)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _in_flight: dict[tuple[str, str], list[_InFlight]] = field(default_factory=dict)
-    _answers: OrderedDict[str, tuple[str, CallResult]] = field(default_factory=OrderedDict)
-    _stuck: asyncio.Event | None = None
+    _in_flight: list[_InFlight] = field(default_factory=list)
+    _answers: OrderedDict[str, tuple[What, CallResult]] = field(default_factory=OrderedDict)
+    _stuck: asyncio.Future[Any] | None = None
 
     @property
     def done(self) -> bool:
@@ -90,65 +108,89 @@ class Episode:
         """Whether a call is being answered now."""
         return self._lock.locked() or bool(self._in_flight)
 
+    def call_now(self, name: str, arguments: Mapping[str, Any] | None, key: str | None = None) -> CallResult | None:
+        """What :meth:`call` answers where that takes no waiting (an inline tool, and nothing else runs); else None."""
+        self.last_used = time.monotonic()
+        if self._in_flight or self._stuck is not None or self._lock.locked():
+            return None
+        tool = self.environment.tools.get(name)
+        if tool is not None and not tool.inline:
+            return None
+        if key is None:
+            return self._call_inline(name, tool, arguments or {})
+        what = (name, _fingerprint(arguments))
+        if (known := self._remembered(key, what)) is not None:
+            return known
+        return self._remember([key], what, self._call_inline(name, tool, arguments or {}))
+
     async def call(self, name: str, arguments: Mapping[str, Any] | None, key: str | None = None) -> CallResult:
         """Answer one tool call; never raises for what a policy sent.
 
         Calls run in order of arrival. A call equal to one that is still being answered gets that one's answer, unless
         both carry keys and they differ; so does a call that repeats an idempotency ``key``. When every caller of a
-        call has gone (its task was cancelled), the call itself is cancelled.
+        call has gone (its task was cancelled), the call itself is cancelled; one that is at work in a thread cannot be,
+        and runs to its end or its time limit.
         """
-        self.last_used = time.monotonic()
-        arguments = {} if arguments is None else arguments
-        if key is None and not self._in_flight and not self._lock.locked() and self._stuck is None:
-            tool = self.environment.tools.get(name)
-            if tool is None or tool.inline:
-                return self._call_inline(name, tool, arguments)
-        fingerprint = _fingerprint(arguments)
-        if key is not None and key in self._answers:
-            before, answer = self._answers[key]
-            if before != f"{name}\0{fingerprint}":
-                return CallResult("this idempotency key belongs to another call; use a new one", is_error=True)
+        if (answer := self.call_now(name, arguments, key)) is not None:
             return answer
-        twins = self._in_flight.setdefault((name, fingerprint), [])
-        flight = next((f for f in twins if f.key == key or f.key is None or key is None), None)
+        what = (name, _fingerprint(arguments))
+        if key is not None and (known := self._remembered(key, what)) is not None:
+            return known
+        flight = self._twin(what, key)
         if flight is None:
-            coroutine = self._call_in_turn(name, arguments, key, fingerprint)
-            flight = _InFlight(key, asyncio.get_running_loop().create_task(coroutine))
-            twins.append(flight)
-            flight.task.add_done_callback(lambda _, made=flight: self._landed((name, fingerprint), made))  # type: ignore[misc]
+            if len(self._in_flight) >= MAX_IN_FLIGHT:
+                return CallResult(f"{MAX_IN_FLIGHT} calls are waiting already; send fewer at once", is_error=True)
+            flight = _InFlight(what, set())
+            flight.task = asyncio.get_running_loop().create_task(self._call_in_turn(name, arguments or {}, flight))
+            self._in_flight.append(flight)
+            flight.task.add_done_callback(lambda _, landed=flight: self._in_flight.remove(landed))  # type: ignore[misc]
+        if key is not None:
+            flight.keys.add(key)
+        task = cast("asyncio.Task[CallResult]", flight.task)
         flight.waiters += 1
         try:
-            return await asyncio.shield(flight.task)
+            return await asyncio.shield(task)
         except asyncio.CancelledError:
-            if flight.task.cancelled():
-                return CallResult("the call was cancelled", is_error=True, done=self.done)
+            if task.cancelled() and not cast("asyncio.Task[Any]", asyncio.current_task()).cancelling():
+                why = f"this episode has ended: {self.ended}" if self.ended is not None else "the call was cancelled"
+                return CallResult(why, is_error=True, done=self.done)
             raise
         finally:
             flight.waiters -= 1
-            if not flight.waiters and not flight.task.done():
-                flight.task.cancel()
+            if not flight.waiters and not flight.runs_on and not task.done():
+                task.cancel()
 
-    def _landed(self, place: tuple[str, str], flight: _InFlight) -> None:
-        twins = self._in_flight.get(place, [])
-        if flight in twins:
-            twins.remove(flight)
-        if not twins:
-            self._in_flight.pop(place, None)
+    def _twin(self, what: What, key: str | None) -> _InFlight | None:
+        """The call in flight that answers this one too."""
+        for flight in self._in_flight:
+            if flight.what == what and not flight.abandoned and (key is None or not flight.keys or key in flight.keys):
+                return flight
+        return None
 
-    async def _call_in_turn(
-        self, name: str, arguments: Mapping[str, Any], key: str | None, fingerprint: str
-    ) -> CallResult:
+    def _remembered(self, key: str, what: What) -> CallResult | None:
+        """What the key's first call was answered; a refusal where that was another call."""
+        if key in self._answers:
+            before, answer = self._answers[key]
+            return answer if before == what else _KEY_TAKEN
+        if any(key in flight.keys and flight.what != what for flight in self._in_flight):
+            return _KEY_TAKEN
+        return None
+
+    def _remember(self, keys: Iterable[str], what: What, result: CallResult) -> CallResult:
+        for key in keys:
+            self._answers[key] = (what, result)
+            if len(self._answers) > MAX_KEYS:
+                self._answers.popitem(last=False)
+        return result
+
+    async def _call_in_turn(self, name: str, arguments: Mapping[str, Any], flight: _InFlight) -> CallResult:
         async with self._lock:
             tool = self.environment.tools.get(name)
-            if tool is None or tool.inline:
+            if tool is None or (tool.inline and self._stuck is None):
                 result = self._call_inline(name, tool, arguments)
             else:
-                result = await self._call_slow(tool, arguments)
-            if key is not None:
-                self._answers[key] = (f"{name}\0{fingerprint}", result)
-                if len(self._answers) > MAX_KEYS:
-                    self._answers.popitem(last=False)
-            return result
+                result = await self._call_slow(tool, arguments, flight)
+            return self._remember(flight.keys, flight.what, result)
 
     def _call_inline(self, name: str, tool: Tool | None, arguments: Mapping[str, Any]) -> CallResult:
         if (refused := self._refusal(name, tool, arguments)) is not None:
@@ -160,12 +202,12 @@ class Episode:
         except ValueError as problem:
             return self._invalid(tool, arguments, str(problem), started)
         try:
-            answer = tool.handler(self.environment, self.state, **parsed)
-        except Exception as error:
+            text = _text(tool.handler(self.environment, self.state, **parsed))
+        except (Exception, SystemExit) as error:
             return self._failed(tool, arguments, error, started)
-        return self._record(tool.name, arguments, _text(answer), False, started)
+        return self._record(tool.name, arguments, text, False, started)
 
-    async def _call_slow(self, tool: Tool, arguments: Mapping[str, Any]) -> CallResult:
+    async def _call_slow(self, tool: Tool, arguments: Mapping[str, Any], flight: _InFlight) -> CallResult:
         if (refused := self._refusal(tool.name, tool, arguments)) is not None:
             return refused
         started = time.perf_counter()
@@ -173,45 +215,50 @@ class Episode:
             parsed = tool.parser.parse(arguments)
         except ValueError as problem:
             return self._invalid(tool, arguments, str(problem), started)
-        busy = self._stuck
+        work: asyncio.Future[Any] | None = None
         try:
             async with asyncio.timeout(tool.timeout):
-                if busy is not None:
-                    await busy.wait()
-                    busy = None
-                if tool.is_async:
-                    answer = await tool.handler(self.environment, self.state, **parsed)
-                else:
-                    answer = await self._in_thread(tool, parsed)
+                if self._stuck is not None:
+                    await asyncio.wait((self._stuck,))
+                work = await self._begin(tool, parsed)
+                flight.runs_on = not tool.is_async
+                await asyncio.wait((work,))
         except TimeoutError:
-            what = "an earlier call is still running; " if busy is not None else ""
+            what = "an earlier call is still running; " if work is None else ""
+            self._leave(work)
             text = f"{what}{tool.name} did not finish within {tool.timeout:g} s and was stopped"
             return self._record(tool.name, arguments, text, True, started)
         except asyncio.CancelledError:
+            self._leave(work)
             self._record(tool.name, arguments, f"{tool.name} was cancelled: its caller went away", True, started)
             raise
-        except Exception as error:
+        try:
+            text = _text(work.result())
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
             return self._failed(tool, arguments, error, started)
-        return self._record(tool.name, arguments, _text(answer), False, started)
+        return self._record(tool.name, arguments, text, False, started)
 
-    async def _in_thread(self, tool: Tool, parsed: dict[str, Any]) -> Any:
-        """Run a plain function beside the loop. One that outlives its time limit keeps later calls waiting: it still
-        holds the state, and no thread can be stopped."""
-        finished = self._stuck = asyncio.Event()
-        loop = asyncio.get_running_loop()
+    async def _begin(self, tool: Tool, parsed: dict[str, Any]) -> asyncio.Future[Any]:
+        """Start the handler: on the loop in a task of its own if it is ``async``, else in a thread."""
+        if tool.is_async:
+            return asyncio.get_running_loop().create_task(
+                _no_exit(tool.handler(self.environment, self.state, **parsed))
+            )
+        return await self.threads.start(lambda: tool.handler(self.environment, self.state, **parsed))
 
-        def run() -> Any:
-            try:
-                return tool.handler(self.environment, self.state, **parsed)
-            finally:
-                with contextlib.suppress(RuntimeError):  # the loop has closed meanwhile
-                    loop.call_soon_threadsafe(self._unstick, finished)
+    def _leave(self, work: asyncio.Future[Any] | None) -> None:
+        """Give up on what a handler does. Until it really ends, later calls wait: it still holds the state."""
+        if work is None or work.done():
+            return
+        if isinstance(work, asyncio.Task):
+            work.cancel()
+        self._stuck = work
+        work.add_done_callback(self._unstick)
 
-        return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=self.threads)
-
-    def _unstick(self, finished: asyncio.Event) -> None:
-        finished.set()
-        if self._stuck is finished:
+    def _unstick(self, work: asyncio.Future[Any]) -> None:
+        if not work.cancelled():
+            work.exception()  # looked at, so that the loop does not report it
+        if self._stuck is work:
             self._stuck = None
 
     def _refusal(self, name: str, tool: Tool | None, arguments: Mapping[str, Any]) -> CallResult | None:
@@ -222,7 +269,10 @@ class Episode:
         if tool is None:
             known = ", ".join(self.environment.tools) or "none"
             text = f"there is no tool {name[:100]!r}; there is: {known}"
-            return self._record(name, arguments, text, True, time.perf_counter())
+            return self._record(name[:100], arguments, text, True, time.perf_counter())
+        if _too_deep(arguments):
+            text = f"{name}: arguments nested deeper than {MAX_DEPTH} levels are not read; send flatter ones"
+            return self._record(name, {}, text, True, time.perf_counter())
         return None
 
     def _invalid(self, tool: Tool, arguments: Mapping[str, Any], problem: str, started: float) -> CallResult:
@@ -232,7 +282,7 @@ class Episode:
             return self._failed(tool, arguments, error, started)
         return self._record(tool.name, arguments, text, True, started)
 
-    def _failed(self, tool: Tool, arguments: Mapping[str, Any], error: Exception, started: float) -> CallResult:
+    def _failed(self, tool: Tool, arguments: Mapping[str, Any], error: BaseException, started: float) -> CallResult:
         if isinstance(error, ToolError):
             return self._record(tool.name, arguments, str(error), True, started)
         self.failure = f"{tool.name} failed: {type(error).__name__}: {error}"
@@ -310,20 +360,56 @@ class Episode:
         if self.ended is not None:
             return
         self.ended = why
-        for flights in list(self._in_flight.values()):
-            for flight in flights:
-                flight.task.cancel()
+        running = [flight.task for flight in self._in_flight if flight.task is not None]
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=END_GRACE)
+        held = False
+        with contextlib.suppress(TimeoutError):  # a score or an answer that hangs must not keep the state for ever
+            async with asyncio.timeout(END_GRACE):
+                held = await self._lock.acquire()
         try:
             await settle(self.environment.close(self.state))
         except Exception:
             logger.exception("%s: task %s: close failed", self.environment.name, self.task.id)
+        finally:
+            if held:
+                self._lock.release()
+
+
+_KEY_TAKEN = CallResult("this idempotency key belongs to another call; use a new one", is_error=True)
+
+
+async def _no_exit(handler: Awaitable[Any]) -> Any:
+    """What ``handler`` returns; a tool that calls ``sys.exit`` must not take the server with it."""
+    try:
+        return await handler
+    except SystemExit as error:
+        raise RuntimeError(f"SystemExit: {error}") from error
+
+
+def _too_deep(arguments: Any) -> bool:
+    level = [arguments]
+    for _ in range(MAX_DEPTH):
+        level = [
+            item
+            for node in level
+            for item in (node.values() if isinstance(node, dict) else node)
+            if isinstance(item, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _fingerprint(arguments: Any) -> str:
     """A text that is equal for equal arguments, whatever a client sent as them."""
     try:
-        return json.dumps(arguments, sort_keys=True, default=repr)
-    except (TypeError, ValueError, RecursionError):
+        return json.dumps(arguments or {}, sort_keys=True, default=repr)
+    except RecursionError:
+        return "too deep"  # such calls are all refused alike
+    except (TypeError, ValueError):
         return repr(arguments)
 
 

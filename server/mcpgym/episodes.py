@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import anyio
-
 from mcpgym.environment import Environment, settle
 from mcpgym.episode import CallRecord, Episode
 from mcpgym.errors import (
@@ -26,6 +24,7 @@ from mcpgym.errors import (
 from mcpgym.registry import configure, load_environment
 from mcpgym.schema import canonical_json
 from mcpgym.tasks import Task
+from mcpgym.threads import ToolThreads
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +76,7 @@ class Episodes:
         self._live: dict[str, Episode] = {}
         self._tombstones: OrderedDict[str, Tombstone] = OrderedDict()
         self._configured: OrderedDict[tuple[str, str], Environment[Any, Any, Any]] = OrderedDict()
-        self._threads: anyio.CapacityLimiter | None = None
+        self._threads: ToolThreads | None = None
         self._opening = 0
         self._forgotten: list[Environment[Any, Any, Any]] = []
 
@@ -152,7 +151,7 @@ class Episodes:
 
     async def _begin(self, environment: Environment[Any, Any, Any], row: Task, seed: int) -> Episode:
         if self._threads is None:
-            self._threads = anyio.CapacityLimiter(MAX_TOOL_THREADS)
+            self._threads = ToolThreads(MAX_TOOL_THREADS)
         try:
             state = await settle(environment.reset(row, seed))
             messages = tuple(environment.messages(row, state))
@@ -228,6 +227,8 @@ class Episodes:
             await self.close(token, "closed with the server")
         self._forgotten += [*self.environments.values(), *self._configured.values()]
         await self._shut_down_forgotten()
+        if self._threads is not None:
+            self._threads.close()
 
     async def _shut_down_forgotten(self) -> None:
         while self._forgotten:

@@ -1,0 +1,115 @@
+"""A player as an MCP server of the official SDK, in both protocol eras."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from mcpgym.errors import McpgymError
+from mcpgym.messages import Message
+from mcpgym.wire import resources
+from mcpgym.wire.players import Face, Player
+from mcpgym.wire.results import call_result, idempotency_key
+
+Context = ServerRequestContext[Any, Any]
+
+PLAYER = "mcpgym.player"
+"""The key of the request's ASGI scope that holds its player."""
+KEY = "mcpgym.key"
+"""The key of the request's ASGI scope that holds its ``Idempotency-Key`` header, or None."""
+TOOLS_FRESH = 300_000
+"""Milliseconds a client may keep a list of tools: at one URL it never changes."""
+
+
+def player_of_request(context: Context) -> tuple[Player, str | None]:
+    """The player that the request's URL named, and the request's idempotency header."""
+    scope = context.request.scope  # type: ignore[union-attr]
+    return scope[PLAYER], scope[KEY]
+
+
+def mcp_server(
+    face: Face, player_of: Callable[[Context], tuple[Player, str | None]] = player_of_request
+) -> Server[Any]:
+    """The MCP server that shows ``face`` and answers for whichever player ``player_of`` finds in a request."""
+
+    async def list_tools(context: Context, params: Any) -> dict[str, Any]:
+        return _complete(tools=list(player_of(context)[0].tools()), ttlMs=TOOLS_FRESH)
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+        player, header = player_of(context)
+        key = idempotency_key((context.params or {}).get("_meta"), header)
+        result = await player.call(params.name, params.arguments or {}, key)
+        return call_result(result, face.short if context.protocol_version in MODERN_PROTOCOL_VERSIONS else None)
+
+    async def list_prompts(context: Context, params: Any) -> dict[str, Any]:
+        found = [
+            {
+                "name": prompt.name,
+                "title": prompt.title,
+                "description": prompt.description,
+                "arguments": [{"name": name, "description": text} for name, text in prompt.arguments.items()],
+            }
+            for prompt in player_of(context)[0].prompts()
+        ]
+        return _complete(prompts=found)
+
+    async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> dict[str, Any]:
+        try:
+            messages = player_of(context)[0].prompt(params.name, params.arguments or {})
+        except McpgymError as error:
+            raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
+        return _complete(messages=[_prompt_message(message) for message in messages])
+
+    async def list_resources(context: Context, params: Any) -> dict[str, Any]:
+        return _complete(resources=resources.resource_list(player_of(context)[0].environments))
+
+    async def list_templates(context: Context, params: Any) -> dict[str, Any]:
+        return _complete(resourceTemplates=resources.template_list(player_of(context)[0].environments))
+
+    async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
+        try:
+            mime, text = resources.read(player_of(context)[0].environments, str(params.uri))
+        except (McpgymError, ValueError) as error:
+            raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
+        return _complete(contents=[{"uri": str(params.uri), "mimeType": mime, "text": text}])
+
+    server: Server[Any] = Server(
+        face.name,
+        version=face.version,
+        title=face.title or None,
+        description=face.description or None,
+        instructions=face.instructions or None,
+        icons=[types.Icon(src=face.icon)] if face.icon else None,
+        get_tool_input_schema=_nothing_in_headers,
+    )
+    pages = types.PaginatedRequestParams
+    server.add_request_handler("tools/list", pages, list_tools)
+    server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
+    server.add_request_handler("prompts/list", pages, list_prompts)
+    server.add_request_handler("prompts/get", types.GetPromptRequestParams, get_prompt)
+    server.add_request_handler("resources/list", pages, list_resources)
+    server.add_request_handler("resources/templates/list", pages, list_templates)
+    server.add_request_handler("resources/read", types.ReadResourceRequestParams, read_resource)
+    return server
+
+
+def _nothing_in_headers(name: str) -> Mapping[str, Any] | None:
+    """Our schemas, at their fixed point, mark no parameter to be repeated in an ``Mcp-Param-…`` header."""
+    return None
+
+
+def _complete(**result: Any) -> dict[str, Any]:
+    """A result in both eras: the older one ignores what it does not know."""
+    return {"ttlMs": 0, "cacheScope": "private", "resultType": "complete", **result}
+
+
+def _prompt_message(message: Message) -> dict[str, Any]:
+    """A chat message as MCP knows it: a prompt has no system role, so the user says that part."""
+    role = "assistant" if message["role"] == "assistant" else "user"
+    return {"role": role, "content": {"type": "text", "text": message["content"]}}

@@ -1,0 +1,188 @@
+"""What a player may do at one URL (or over one stdio process): list tools, call them, read the prompt.
+
+Three kinds: :class:`EpisodePlayer` (the URL is the episode), :class:`EndedPlayer` (it was one), and
+:class:`~mcpgym.wire.bare.BarePlayer` (explicit handles, many episodes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mcpgym.environment import Environment
+from mcpgym.episode import CallResult, Episode
+from mcpgym.episodes import Tombstone
+from mcpgym.errors import UnknownNameError
+from mcpgym.messages import Message
+from mcpgym.schema import MAX_INSTRUCTIONS
+from mcpgym.tools import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """Who a server says it is. Two players with equal faces are served by one MCP server."""
+
+    name: str
+    version: str
+    title: str
+    description: str
+    instructions: str
+    icon: str
+
+    @property
+    def short(self) -> dict[str, str]:
+        """The least an MCP result must say of its server."""
+        return {"name": self.name, "version": self.version}
+
+
+@dataclass(frozen=True, slots=True)
+class PromptInfo:
+    """An MCP prompt: a person picks it in a client's menu. ``arguments`` maps names to descriptions; all optional."""
+
+    name: str
+    title: str
+    description: str
+    arguments: Mapping[str, str]
+
+
+class Player(Protocol):
+    """What the MCP server needs of one URL."""
+
+    @property
+    def face(self) -> Face:
+        """Who answers here."""
+        ...
+
+    @property
+    def environments(self) -> Mapping[str, Environment[Any, Any, Any]]:
+        """The environments whose rules and tasks may be read here."""
+        ...
+
+    def tools(self) -> Sequence[Mapping[str, Any]]:
+        """The tools as MCP lists them."""
+        ...
+
+    async def call(self, name: str, arguments: Mapping[str, Any], key: str | None) -> CallResult:
+        """Answer one call; never raises for what a client sent."""
+        ...
+
+    def prompts(self) -> Sequence[PromptInfo]:
+        """The prompts a person may pick."""
+        ...
+
+    def prompt(self, name: str, arguments: Mapping[str, str]) -> Sequence[Message]:
+        """The messages of one prompt.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+        """
+        ...
+
+
+def title_of(name: str) -> str:
+    """``tic-tac-toe`` as people write it: ``Tic tac toe``."""
+    return name.replace("-", " ").replace("_", " ").strip().capitalize()
+
+
+def face_of(environment: Environment[Any, Any, Any]) -> Face:
+    """Who a server of one environment says it is."""
+    return Face(
+        name=environment.name,
+        version=environment.version,
+        title=title_of(environment.name),
+        description=environment.description,
+        instructions=environment.instructions,
+        icon=environment.icon,
+    )
+
+
+def listed(tool: Tool) -> dict[str, Any]:
+    """A tool as MCP lists it: what a model sees, plus a title and hints for people's clients."""
+    entry = dict(tool.listing)
+    if tool.title:
+        entry["title"] = tool.title
+    if tool.read_only:
+        entry["annotations"] = {"readOnlyHint": True}
+    return entry
+
+
+def shorten_instructions(text: str) -> str:
+    """``text`` within what clients show of a server's instructions."""
+    return text.encode()[:MAX_INSTRUCTIONS].decode("utf-8", "ignore")
+
+
+TASK_PROMPT = "task"
+
+
+class _OneEpisode:
+    """What a live and an ended episode have in common: the environment's face and tools."""
+
+    __slots__ = ("environment",)
+
+    def __init__(self, environment: Environment[Any, Any, Any]) -> None:
+        self.environment = environment
+
+    @property
+    def face(self) -> Face:
+        """The environment's."""
+        return face_of(self.environment)
+
+    @property
+    def environments(self) -> Mapping[str, Environment[Any, Any, Any]]:
+        """This episode's alone."""
+        return {self.environment.name: self.environment}
+
+    def tools(self) -> Sequence[Mapping[str, Any]]:
+        """The environment's tools, in its order."""
+        return [listed(tool) for tool in self.environment.tools.values()]
+
+
+class EpisodePlayer(_OneEpisode):
+    """The player of one live episode: the URL says which, so no schema mentions it."""
+
+    __slots__ = ("episode",)
+
+    def __init__(self, episode: Episode) -> None:
+        super().__init__(episode.environment)
+        self.episode = episode
+
+    async def call(self, name: str, arguments: Mapping[str, Any], key: str | None) -> CallResult:
+        """The episode's answer."""
+        return await self.episode.call(name, arguments, key)
+
+    def prompts(self) -> Sequence[PromptInfo]:
+        """One: the episode's task."""
+        return [PromptInfo(TASK_PROMPT, "Play this episode", "The task of this episode, to start playing it.", {})]
+
+    def prompt(self, name: str, arguments: Mapping[str, str]) -> Sequence[Message]:
+        """The messages the episode begins with."""
+        if name != TASK_PROMPT:
+            raise UnknownNameError("prompt", name, [TASK_PROMPT])
+        return self.episode.messages
+
+
+class EndedPlayer(_OneEpisode):
+    """The player of an episode that was closed or expired: it still connects and lists, and each call says why not."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, stone: Tombstone) -> None:
+        super().__init__(stone.environment)
+        self.reason = stone.reason
+
+    async def call(self, name: str, arguments: Mapping[str, Any], key: str | None) -> CallResult:
+        """An error that says so."""
+        return self.answer()
+
+    def answer(self) -> CallResult:
+        """What every call reads."""
+        return CallResult(f"this episode has ended: {self.reason}", is_error=True, done=True)
+
+    def prompts(self) -> Sequence[PromptInfo]:
+        """None: there is nothing left to start."""
+        return []
+
+    def prompt(self, name: str, arguments: Mapping[str, str]) -> Sequence[Message]:
+        """There is none."""
+        raise UnknownNameError("prompt", name, [])

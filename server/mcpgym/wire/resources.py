@@ -1,0 +1,101 @@
+"""MCP resources for people and their clients: the rules of an environment, and its tasks by id and prompt.
+
+What a task hides (answers, seeds, difficulty) is never read here, so it cannot leak from here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from mcpgym.environment import Environment
+from mcpgym.errors import ConfigurationError, UnknownNameError
+
+PAGE = 100
+"""Tasks listed at once."""
+
+Environments = Mapping[str, Environment[Any, Any, Any]]
+
+
+def resource_list(environments: Environments) -> list[dict[str, str]]:
+    """The resources there are: rules, and the first page of each split."""
+    found = []
+    for name, environment in environments.items():
+        found.append(_entry(f"env://{name}/rules", f"{name} rules", f"The rules of {name}.", "text/markdown"))
+        found += [
+            _entry(f"env://{name}/tasks/{quote(split)}", f"{name} {split} tasks", f"Task ids of {split}.")
+            for split in environment.splits
+        ]
+    return found
+
+
+def template_list(environments: Environments) -> list[dict[str, str]]:
+    """The templates: one task, and a split's tasks from an offset."""
+    found = []
+    for name in environments:
+        task = _entry(f"env://{name}/task/{{id}}", f"{name} task", "The prompt of one task, by its id.")
+        page = _entry(f"env://{name}/tasks/{{split}}{{?offset}}", f"{name} tasks", f"{PAGE} task ids from an offset.")
+        found += [{"uriTemplate": entry.pop("uri"), **entry} for entry in (task, page)]
+    return found
+
+
+def read(environments: Environments, uri: str) -> tuple[str, str]:
+    """The media type and the text of the resource at ``uri``.
+
+    Raises:
+        UnknownNameError, ConfigurationError: there is none; the message says what there is.
+    """
+    parts = urlsplit(uri)
+    name, path = unquote(parts.netloc), [unquote(part) for part in parts.path.split("/")[1:]]
+    if parts.scheme != "env" or name not in environments:
+        raise UnknownNameError("resource", uri, [f"env://{known}/rules" for known in environments])
+    environment = environments[name]
+    match path:
+        case ["rules"]:
+            return "text/markdown", rules(environment)
+        case ["tasks", split]:
+            return "application/json", json.dumps(_page(environment, split, _offset(parts.query)), ensure_ascii=False)
+        case ["task", wanted]:
+            task = environment.task(wanted)
+            prompt = {"id": task.id, "split": task.split, "messages": list(task.messages)}
+            return "application/json", json.dumps(prompt, ensure_ascii=False)
+    shapes = [f"env://{name}/rules", f"env://{name}/tasks/SPLIT?offset=N", f"env://{name}/task/ID"]
+    raise UnknownNameError("resource", uri, shapes)
+
+
+def rules(environment: Environment[Any, Any, Any]) -> str:
+    """What a person should know of the environment, as Markdown."""
+    tools = "\n".join(f"- `{tool.name}`: {tool.description}" for tool in environment.tools.values())
+    parts = [f"# {environment.name} {environment.version}", environment.description, environment.instructions, tools]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _page(environment: Environment[Any, Any, Any], split: str, offset: int) -> dict[str, Any]:
+    if split not in environment.splits:
+        raise UnknownNameError("split", split, environment.splits)
+    tasks = environment.tasks(split)
+    last = min(offset + PAGE, len(tasks))
+    page: dict[str, Any] = {
+        "environment": environment.name,
+        "split": split,
+        "total": len(tasks),
+        "offset": offset,
+        "ids": [tasks[index].id for index in range(offset, last)],
+    }
+    if last < len(tasks):
+        page["next"] = f"env://{environment.name}/tasks/{quote(split)}?offset={last}"
+    return page
+
+
+def _offset(query: str) -> int:
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    text = given.get("offset", "0")
+    if set(given) - {"offset"} or not (text.isascii() and text.isdigit() and len(text) <= 12):
+        raise ConfigurationError(f"?{query}: only offset is known here, and it is a number from 0")
+    return int(text)
+
+
+def _entry(uri: str, name: str, description: str, mime: str = "application/json") -> dict[str, str]:
+    return {"uri": uri, "name": name, "description": description, "mimeType": mime}
