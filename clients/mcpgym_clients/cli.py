@@ -47,17 +47,16 @@ Server = Annotated[
     typer.Option(
         "--server",
         metavar="ADDRESS",
-        help="Use a running server: its control plane's address, unix:/path or http://host:port.",
+        help="Use a running server: its address, or its control plane's (unix:/path, http://host:port).",
     ),
 ]
 SecretFile = Annotated[
     Path | None,
-    typer.Option("--secret-file", help="File with the control plane's secret. Or set MCPGYM_SECRET."),
+    typer.Option("--secret-file", help="File with the control plane's secret. Or set MCPGYM_CONTROL_SECRET."),
 ]
 TaskId = Annotated[str | None, typer.Option("--task", help="The task, by its id.")]
 Split = Annotated[str | None, typer.Option("--split", help="The split to take the task from.")]
 Index = Annotated[int | None, typer.Option("--index", min=0, help="The task's place in its split, from 0.")]
-Seed = Annotated[int, typer.Option("--seed", help="The seed of the episode.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -109,7 +108,9 @@ def serve(
     host: Annotated[str, typer.Option(help="Where players connect. Anything but loopback is open to others.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The players' port; 0 takes a free one.")] = 8000,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="The players' port, 8000 by default; 0 takes a free one.")
+    ] = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option("--allowed-host", metavar="HOST[:PORT]", help="A further Host header to accept (a proxy's name)."),
@@ -121,7 +122,9 @@ def serve(
     control_socket: Annotated[Path | None, typer.Option(help="Path of the control plane's unix socket.")] = None,
     secret_file: Annotated[
         Path | None,
-        typer.Option(help="File with the control plane's secret. Or set MCPGYM_SECRET; else one is made and shown."),
+        typer.Option(
+            help="File with the control plane's secret. Or set MCPGYM_CONTROL_SECRET; else one is made and shown."
+        ),
     ] = None,
     stdio: Annotated[
         bool, typer.Option("--stdio", help="Speak MCP on standard input and output, as desktop clients want it.")
@@ -129,7 +132,7 @@ def serve(
     task: TaskId = None,
     split: Split = None,
     index: Index = None,
-    seed: Seed = 0,
+    seed: Annotated[int | None, typer.Option("--seed", help="The seed of the episode; 0 by default.")] = None,
     config: Configuration = None,
     max_episodes: Annotated[int, typer.Option(min=1, help="The cap on live episodes.")] = 10_000,
     idle_seconds: Annotated[float, typer.Option(min=0.1, help="End an episode after this long without a call.")] = 1800,
@@ -143,7 +146,7 @@ def serve(
     """
     from mcpgym_clients.serve import ServeOptions, run
 
-    run(
+    code = run(
         ServeOptions(
             environments=environments or [],
             host=host,
@@ -163,6 +166,7 @@ def serve(
             fast_lane=not no_fast_lane,
         )
     )
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -187,7 +191,9 @@ def evaluate(
     environment: Annotated[str, typer.Argument(metavar="ENV", help="What to evaluate on.")],
     policy: Annotated[
         str,
-        typer.Option("--policy", "-p", help="random, expert, script:FILE or openai:MODEL@BASE_URL (key: OPENAI_API_KEY)."),
+        typer.Option(
+            "--policy", "-p", help="random, expert, script:FILE or openai:MODEL@BASE_URL (key: OPENAI_API_KEY)."
+        ),
     ],
     split: Annotated[str, typer.Option(help="The split to take tasks from.")] = "test",
     tasks: Annotated[int, typer.Option("-n", "--tasks", min=1, help="How many tasks, from the split's first.")] = 100,
@@ -205,15 +211,19 @@ def evaluate(
         LaneName | None,
         typer.Option(help="Calls over MCP, or over the control plane alone. Default: mcp with --server, else control."),
     ] = None,
-    tool_mode: Annotated[ToolMode, typer.Option(help="How an endpoint is told about tools.")] = ToolMode.NATIVE,
+    tool_mode: Annotated[
+        ToolMode | None, typer.Option(help="How an endpoint is told about tools; native by default.")
+    ] = None,
     temperature: Annotated[float | None, typer.Option(min=0, help="An endpoint's temperature.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per turn of an endpoint.")] = None,
-    max_turns: Annotated[int | None, typer.Option(min=1, help="Turns per episode; the environment's by default.")] = None,
+    max_turns: Annotated[
+        int | None, typer.Option(min=1, help="Turns per episode; the environment's by default.")
+    ] = None,
 ) -> None:
     """Evaluate a policy; write traces.jsonl and summary.json, print the table."""
     from mcpgym_clients.evaluation import EvalOptions, run
 
-    run(
+    code = run(
         EvalOptions(
             environment=environment,
             policy=policy,
@@ -228,18 +238,21 @@ def evaluate(
             server=server,
             secret_file=secret_file,
             lane=None if lane is None else lane.value,
-            tool_mode=tool_mode.value,
+            tool_mode=None if tool_mode is None else tool_mode.value,
             temperature=temperature,
             max_tokens=max_tokens,
             max_turns=max_turns,
         )
     )
+    raise typer.Exit(code)
 
 
 @app.command()
 def show(
     path: Annotated[Path, typer.Argument(help="A run's folder, or a traces.jsonl.")],
-    index: Annotated[int | None, typer.Option("--index", "-i", help="Only this trace; from 0, or from the end: -1.")] = None,
+    index: Annotated[
+        int | None, typer.Option("--index", "-i", help="Only this trace; from 0, or from the end: -1.")
+    ] = None,
     failed: Annotated[
         bool, typer.Option("--failed", help="Only lost, unscored and worst-paid episodes: what to look into.")
     ] = False,
@@ -253,7 +266,9 @@ def show(
 @app.command()
 def demo(
     games: Annotated[int, typer.Option(min=20, help="Games per policy.")] = 400,
-    out: Annotated[Path | None, typer.Option(help="Where traces go. Default: runs/demo-TIME.", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where traces go. Default: runs/demo-TIME.", show_default=False)
+    ] = None,
 ) -> None:
     """Serve environments on loopback, play hundreds of games over MCP, compare with the exact values."""
     from mcpgym_clients.demo import run

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from rich.console import Console
+from rich.markup import escape
+
+# C0 and C1 controls (the escape character among them), and what turns the direction of writing.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @cache
@@ -28,7 +33,13 @@ def warn(sentence: str) -> None:
 
 
 def escaped(text: object) -> str:
-    """``text`` with nothing in it read as markup."""
-    from rich.markup import escape
+    """``text``, harmless to the terminal and with nothing in it read as markup."""
+    return escape(clean(str(text)))
 
-    return escape(str(text))
+
+def clean(text: str) -> str:
+    """``text`` without what could command a terminal: control characters are shown as ``�``, newlines and tabs stay.
+
+    Whatever a policy or another package's environment wrote goes through here before a person sees it.
+    """
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -34,7 +34,9 @@ def explain(error: BaseException) -> tuple[str, int] | None:
 
 def fail(sentence: str) -> None:
     """Print ``error: …`` on standard error, on one line."""
-    print("error: " + " ".join(sentence.split()), file=sys.stderr, flush=True)
+    from mcpgym_clients.console import clean
+
+    print("error: " + clean(" ".join(sentence.split())), file=sys.stderr, flush=True)
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

@@ -14,8 +14,7 @@ from rich.text import Text
 
 from mcpgym.environment import Environment
 from mcpgym.registry import environment_class, environment_names, load_environment
-from mcpgym_clients.console import escaped, out
-
+from mcpgym_clients.console import clean, escaped, out
 
 
 def list_environments(name: str | None, as_json: bool) -> None:
@@ -91,10 +90,9 @@ def _print_all(found: Sequence[Mapping[str, Any]]) -> None:
     table.add_column("tasks", no_wrap=True)
     table.add_column("tools")
     table.add_column("schema", style="dim", no_wrap=True)
-    table.add_column("what it is", overflow="fold")
+    table.add_column("what it is")
     for item in found:
         if "error" in item:
-            table.add_row(escaped(item["name"]), "", "", "", "", f"[red]broken:[/red] {escaped(item['error'])}")
             continue
         splits = "\n".join(f"{split} {size:,}" for split, size in item["splits"].items())
         tools = ", ".join(tool["name"] for tool in item["tools"]) or "none"
@@ -106,7 +104,11 @@ def _print_all(found: Sequence[Mapping[str, Any]]) -> None:
             item["schema_hash"][:12],
             escaped(item["description"]),
         )
-    out().print(table)
+    if table.row_count:
+        out().print(table)
+    for item in found:
+        if "error" in item:
+            out().print(f"[red]broken[/red] [cyan]{escaped(item['name'])}[/cyan]: {escaped(item['error'])}")
     out().print("\n[dim]mcpgym list NAME says more of one; mcpgym play NAME lets you try it.[/dim]")
 
 
@@ -121,8 +123,8 @@ def _print_one(about: Mapping[str, Any]) -> None:
     facts.add_row("policies", escaped(", ".join(about["reference_policies"]) or "none of its own"))
     facts.add_row("schema hash", about["schema_hash"])
     parts: list[Any] = [
-        Text.assemble((about["name"], "bold cyan"), f"  version {about['version']}"),
-        Text(about["description"]),
+        Text.assemble((about["name"], "bold cyan"), clean(f"  version {about['version']}")),
+        Text(clean(about["description"])),
         Text(),
         facts,
     ]
@@ -147,7 +149,7 @@ def _tools(tools: Sequence[Mapping[str, Any]]) -> Any:
         properties = tool["inputSchema"].get("properties", {})
         required = tool["inputSchema"].get("required", [])
         names = ", ".join(name if name in required else f"{name}=…" for name in properties)
-        parts.append(Text.assemble((tool["name"], "cyan"), f"({names})  ", (tool["description"], "")))
+        parts.append(Text.assemble((clean(f"{tool['name']}"), "cyan"), clean(f"({names})  {tool['description']}")))
         grid = Table.grid(padding=(0, 2, 0, 0))
         for name, schema in properties.items():
             default = f" Default {json.dumps(schema['default'])}." if "default" in schema else ""
@@ -172,7 +174,9 @@ def _config(config: Mapping[str, Mapping[str, Any]]) -> Any:
     grid = _grid("name", "type", "default", "what it is")
     for name, field in config.items():
         default = json.dumps(field["default"], ensure_ascii=False) if "default" in field else "required"
-        grid.add_row(escaped(name), escaped(_constrained(field)), escaped(default), escaped(field.get("description", "")))
+        grid.add_row(
+            escaped(name), escaped(_constrained(field)), escaped(default), escaped(field.get("description", ""))
+        )
     return grid
 
 
@@ -181,9 +185,13 @@ def _constrained(schema: Mapping[str, Any]) -> str:
     low, high = (schema.get(key) for key in ("minimum", "maximum"))
     bounds = ""
     if low is not None and high is not None:
-        bounds = f" {low:g} to {high:g}"
+        bounds = f" {_bound(low)} to {_bound(high)}"
     elif low is not None:
-        bounds = f" ≥ {low:g}"
+        bounds = f" ≥ {_bound(low)}"
     elif high is not None:
-        bounds = f" ≤ {high:g}"
+        bounds = f" ≤ {_bound(high)}"
     return _type(schema) + bounds
+
+
+def _bound(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"

@@ -1,0 +1,41 @@
+"""The server that a command works with: a running one, or one of its own on loopback for as long as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from mcpgym.control import ControlPlane, LocalControl
+from mcpgym.environment import Environment
+from mcpgym.episodes import Episodes
+
+
+@asynccontextmanager
+async def running_server(address: str, secret_file: Path | None) -> AsyncIterator[ControlPlane]:
+    """The control plane of the running server at ``address``.
+
+    Raises:
+        ConfigurationError: the address or the secret is none.
+    """
+    from mcpgym.control_client import HttpControl
+    from mcpgym.control_plane.address import resolve_control_address
+    from mcpgym.control_plane.secret import configured_secret
+
+    found = resolve_control_address(address, configured_secret(file=secret_file))
+    control = HttpControl(found.url, found.secret)
+    try:
+        yield control
+    finally:
+        await control.aclose()
+
+
+@asynccontextmanager
+async def own_server(*environments: Environment[Any, Any, Any]) -> AsyncIterator[ControlPlane]:
+    """The control plane of a server in this process; its players' URLs are on loopback, at a free port."""
+    from mcpgym.serving import serving
+
+    episodes = Episodes({environment.name: environment for environment in environments})
+    async with serving(episodes) as server:
+        yield LocalControl(episodes, server.url)

@@ -1,0 +1,82 @@
+"""A run's folder and the files in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from mcpgym_clients.failures import UsageProblem
+
+TRACES = "traces.jsonl"
+SUMMARY = "summary.json"
+
+
+def write_atomically(path: Path, value: Any) -> None:
+    """Write ``value`` as JSON so that a reader finds the old file or the whole new one, whenever the process dies."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def run_folder(wanted: Path | None, *words: str, overwrite: bool = False) -> Path:
+    """The folder of a new run: ``wanted``, or ``runs/WORDS-TIME``.
+
+    Raises:
+        UsageProblem: it holds something already and may not be overwritten, or is a file, or cannot be made.
+    """
+    if wanted is None:
+        name = "-".join(re.sub(r"[^A-Za-z0-9._-]+", "-", word).strip("-.")[:60] for word in words)
+        wanted = Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+        attempt, first = 2, wanted
+        while wanted.exists():
+            wanted, attempt = first.with_name(f"{first.name}-{attempt}"), attempt + 1
+    if wanted.exists() and not wanted.is_dir():
+        raise UsageProblem(f"--out {wanted} is a file; name a folder")
+    if wanted.is_dir() and any(wanted.iterdir()):
+        if not overwrite:
+            raise UsageProblem(f"--out {wanted} is not empty; name another folder, or replace its results: --overwrite")
+        for name in (TRACES, SUMMARY):
+            (wanted / name).unlink(missing_ok=True)
+    try:
+        wanted.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageProblem(f"--out {wanted} cannot be made: {error.strerror}") from None
+    return wanted
+
+
+def find_traces(path: Path) -> Path:
+    """The trace file that ``path`` means: itself, or the one in it.
+
+    Raises:
+        UsageProblem: there is none.
+    """
+    if path.is_dir():
+        if (path / TRACES).is_file():
+            return path / TRACES
+        runs = sorted(item.parent.name for item in path.glob(f"*/{TRACES}"))
+        hint = f"; there are runs in it: {', '.join(runs[:5])}" if runs else ""
+        raise UsageProblem(f"{path} has no {TRACES}{hint}")
+    if not path.exists():
+        raise UsageProblem(f"there is no {path}")
+    return path
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,136 @@
+"""Asking a person for the arguments of a tool, by its schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mcpgym_clients.console import escaped, out
+from mcpgym_clients.lines import Lines
+
+
+class Leave(Exception):
+    """The person wants no more."""
+
+
+class Say(Exception):
+    """The person would rather say something than call a tool."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+async def ask_call(lines: Lines, tools: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """Which tool, with which arguments.
+
+    Raises:
+        Leave: the input ended.
+        Say: the person typed ``/say words``.
+    """
+    tool = tools[0] if len(tools) == 1 else await _ask_tool(lines, tools)
+    properties = tool["inputSchema"].get("properties", {})
+    required = tool["inputSchema"].get("required", [])
+    if not properties:
+        if len(tools) == 1:
+            await _ask(lines, f"[bold]{escaped(tool['name'])}[/bold] [dim](Enter)[/dim] ")
+        return tool["name"], {}
+    arguments = {}
+    for name, schema in properties.items():
+        value = await _ask_value(lines, f"{tool['name']} {name}", schema, name in required)
+        if value is not _OMITTED:
+            arguments[name] = value
+    return tool["name"], arguments
+
+
+async def ask_words(lines: Lines) -> str:
+    """What the person says where there is no tool to call.
+
+    Raises:
+        Leave: the input ended.
+    """
+    line = await lines.ask("[bold]your answer[/bold]: ")
+    if line is None:
+        raise Leave
+    return line
+
+
+async def _ask_tool(lines: Lines, tools: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    names = [tool["name"] for tool in tools]
+    for index, tool in enumerate(tools, 1):
+        out().print(f"  [cyan]{index}[/cyan] {escaped(tool['name'])}  [dim]{escaped(tool['description'])}[/dim]")
+    while True:
+        answer = (await _ask(lines, "[bold]which tool?[/bold] ")).strip()
+        if answer in names:
+            return tools[names.index(answer)]
+        if answer.isdecimal() and 1 <= int(answer) <= len(tools):
+            return tools[int(answer) - 1]
+        out().print(f"[yellow]a number from 1 to {len(tools)}, or a name, please[/yellow]")
+
+
+_OMITTED = object()
+
+
+async def _ask_value(lines: Lines, label: str, schema: Mapping[str, Any], required: bool) -> Any:
+    hint = str(schema.get("description", "")).rstrip(".")
+    if "enum" in schema:
+        hint += f" ({', '.join(json.dumps(value) for value in schema['enum'])})"
+    if not required:
+        hint += f"; Enter for {json.dumps(schema['default'])}" if "default" in schema else "; Enter to leave it out"
+    while True:
+        answer = await _ask(lines, f"[bold]{escaped(label)}[/bold] [dim]{escaped(hint)}[/dim]: ")
+        if not answer.strip() and not required:
+            return _OMITTED
+        try:
+            return read_value(answer, schema)
+        except ValueError as problem:
+            out().print(f"[yellow]{escaped(problem)}[/yellow]")
+
+
+def read_value(text: str, schema: Mapping[str, Any]) -> Any:
+    """What a person typed, as the type that ``schema`` asks for. Bounds are left to the environment.
+
+    Raises:
+        ValueError: it cannot be read so; the text says what would be right.
+    """
+    stripped = text.strip()
+    if "enum" in schema and (match := [v for v in schema["enum"] if stripped in (str(v), json.dumps(v))]):
+        return match[0]
+    match schema.get("type"):
+        case "string":
+            return text
+        case "integer":
+            try:
+                return int(stripped)
+            except ValueError:
+                raise ValueError("a whole number, please") from None
+        case "number":
+            try:
+                number = float(stripped)
+            except ValueError:
+                raise ValueError("a number, please") from None
+            if number != number or number in (float("inf"), float("-inf")):
+                raise ValueError("a finite number, please")
+            return number
+        case "boolean":
+            if stripped.lower() in ("y", "yes", "true", "1"):
+                return True
+            if stripped.lower() in ("n", "no", "false", "0"):
+                return False
+            raise ValueError("yes or no, please")
+        case "array" if not stripped.startswith("["):
+            return [read_value(part, schema.get("items", {})) for part in stripped.split(",")] if stripped else []
+    try:
+        return json.loads(stripped)
+    except ValueError:
+        raise ValueError("JSON, please") from None
+
+
+async def _ask(lines: Lines, prompt: str) -> str:
+    line = await lines.ask(prompt)
+    if line is None:
+        raise Leave
+    if line.startswith("/say "):
+        raise Say(line.removeprefix("/say "))
+    return line

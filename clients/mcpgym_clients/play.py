@@ -1,0 +1,157 @@
+"""``mcpgym play``: a person at the terminal, with what a policy gets: the prompt, the tools over MCP, the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp.client.client import Client
+from rich.rule import Rule
+from rich.text import Text
+
+from mcpgym.control import ControlPlane, OpenedEpisode
+from mcpgym.errors import ConfigurationError, ServerUnavailable
+from mcpgym.messages import Message, assistant, tool_answer, tool_call
+from mcpgym.rewards import Score
+from mcpgym_clients.boards import observation
+from mcpgym_clients.connection import own_server, running_server
+from mcpgym_clients.console import clean, escaped, out
+from mcpgym_clients.forms import Leave, Say, ask_call, ask_words
+from mcpgym_clients.lines import Lines
+from mcpgym_clients.options import parse_config
+
+_VERDICTS = {
+    "win": "[bold green]You won.[/bold green]",
+    "draw": "[bold blue]A draw.[/bold blue]",
+    "loss": "[bold red]You lost.[/bold red]",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlayOptions:
+    """What was typed. Without a task, one of the split is drawn; without a split, it is the last that is not empty."""
+
+    environment: str
+    task: str | None
+    split: str | None
+    index: int | None
+    seed: int | None
+    config: Sequence[str]
+    server: str | None
+    secret_file: Path | None
+
+
+def run(options: PlayOptions) -> None:
+    """Play one episode."""
+    asyncio.run(_run(options))
+
+
+async def _run(options: PlayOptions) -> None:
+    config: Mapping[str, Any] = parse_config(options.config, [options.environment])[options.environment]
+    async with contextlib.AsyncExitStack() as stack:
+        if options.server is not None:
+            name = options.environment
+            control = await stack.enter_async_context(running_server(options.server, options.secret_file))
+        else:
+            from mcpgym.registry import load_environment
+
+            environment = load_environment(options.environment, config)
+            name, config = environment.name, {}
+            control = await stack.enter_async_context(own_server(environment))
+        opened = await _open(control, name, options, config)
+        try:
+            await _play(control, opened)
+        finally:
+            with contextlib.suppress(ServerUnavailable):
+                await control.close(opened.token)
+
+
+async def _open(control: ControlPlane, name: str, options: PlayOptions, config: Mapping[str, Any]) -> OpenedEpisode:
+    seed = secrets.randbelow(2**31) if options.seed is None else options.seed
+    if options.task is not None:
+        if options.split is not None or options.index is not None:
+            raise ConfigurationError("name a task by --task, or by --split and --index; not by both")
+        return await control.open(name, task=options.task, seed=seed, config=config)
+    about = next((item for item in await control.environments() if item.name == name), None)
+    sizes = {} if about is None else {split: size for split, size in about.splits.items() if size}
+    split = options.split or ("test" if "test" in sizes else next(iter(sizes), "test"))
+    index = options.index if options.index is not None else secrets.randbelow(sizes.get(split, 1))
+    return await control.open(name, split=split, index=index, seed=seed, config=config)
+
+
+async def _play(control: ControlPlane, opened: OpenedEpisode) -> None:
+    if opened.url is None:
+        raise ConfigurationError("this server has no address for players; start it with mcpgym serve")
+    lines = Lines()
+    heading = f"{opened.environment} [dim]task {escaped(opened.task)}, seed {opened.seed}; Ctrl-D leaves[/dim]"
+    out().print(Rule(heading, align="left", style="dim"))
+    for message in opened.messages:
+        _say(message)
+    async with Client(opened.url) as client:
+        tools = [
+            {"name": tool.name, "description": tool.description or "", "inputSchema": tool.input_schema}
+            for tool in (await client.list_tools()).tools
+        ]
+        try:
+            messages = await _rounds(control, opened, client, tools, lines)
+        except Leave:
+            out().print("\n[dim]You left before the end.[/dim]")
+            return
+    _print_score(await control.score(opened.token, messages))
+    out().print(
+        f"[dim]The same again: mcpgym play {opened.environment} --task {opened.task} --seed {opened.seed}[/dim]"
+    )
+
+
+async def _rounds(
+    control: ControlPlane, opened: OpenedEpisode, client: Client, tools: Sequence[Mapping[str, Any]], lines: Lines
+) -> list[Message]:
+    """Ask, call, show, until the episode is over; the transcript."""
+    messages = list(opened.messages)
+    while not (await control.status(opened.token)).done:
+        try:
+            if not tools:
+                raise Say(await ask_words(lines))
+            name, arguments = await ask_call(lines, tools)
+        except Say as said:
+            messages.append(assistant(said.text))
+            answer = await control.respond(opened.token, messages)
+            if answer is None:
+                break
+            for message in answer:
+                _say(message)
+            messages += answer
+            continue
+        call = tool_call(f"call_{len(messages)}", name, json.dumps(arguments))
+        messages.append(assistant("", [call]))
+        result = await client.call_tool(name, arguments)
+        text = "\n".join(getattr(block, "text", f"[{block.type}]") for block in result.content)
+        messages.append(tool_answer(call, text, is_error=bool(result.is_error)))
+        if result.is_error:
+            out().print(Text(clean(text), style="yellow"))
+        else:
+            out().print(observation(text))
+        out().print()
+    return messages
+
+
+def _say(message: Message) -> None:
+    out().print(observation(message["content"]), style="dim" if message["role"] == "system" else None)
+    out().print()
+
+
+def _print_score(score: Score) -> None:
+    if score.game_outcome is not None:
+        out().print(_VERDICTS[score.game_outcome])
+    total = "none" if score.total is None else f"{score.total:.3g}"
+    parts = ", ".join(
+        f"{escaped(name)} {'none' if value is None else format(value, '.3g')}"
+        for name, value in score.components.items()
+    )
+    out().print(f"Score [bold]{total}[/bold] [dim]({parts})[/dim]")

@@ -1,0 +1,114 @@
+"""A summary as people read it in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from mcpgym_clients.console import escaped
+
+
+def render(summary: Mapping[str, Any]) -> Group:
+    """The table of a ``summary.json``."""
+    run = summary.get("run") or {}
+    parts: list[Any] = [_title(run), _table(summary)]
+    parts += [Text.from_markup(f"[yellow]![/yellow] {escaped(note)}") for note in notes(summary)]
+    return Group(*parts)
+
+
+def notes(summary: Mapping[str, Any]) -> list[str]:
+    """What a reader must know before believing the numbers."""
+    said = []
+    if summary.get("complete") is False:
+        run = summary.get("run") or {}
+        said.append(f"the run was not completed: {summary['episodes']} of {run.get('planned', '?')} episodes")
+    for reason, count in summary["unscored"].items():
+        example = (summary.get("unscored_examples") or {}).get(reason) or ""
+        said.append(f"{count} unscored: {reason.replace('_', ' ')}{': ' + _cut(example) if example else ''}")
+    scored, distinct = summary["scored"], summary["distinct_episodes"]
+    if scored > 1 and 2 * distinct <= scored:
+        said.append(
+            f"only {distinct} of {scored} episodes differ: games that repeat are no further samples, "
+            "and the intervals may be too narrow"
+        )
+    if len(hashes := (summary.get("run") or {}).get("schema_hashes") or []) > 1:
+        said.append(f"the tools changed during the run ({len(hashes)} schema hashes): do not compare its score")
+    return said
+
+
+def number(value: float | None) -> str:
+    """A mean, as the table has it."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def percent(value: float) -> str:
+    """A share, as the table has it."""
+    return f"{100 * value:.1f} %"
+
+
+def _title(run: Mapping[str, Any]) -> Text:
+    if not run:
+        return Text("summary", style="bold")
+    text = Text.assemble((str(run["environment"]), "bold cyan"), f" {run['environment_version']}  ")
+    text.append(str(run["policy"]), "bold")
+    repeats = f" × {run['repeats']}" if run["repeats"] > 1 else ""
+    text.append(f"  {run['split']}, {run['n']} tasks{repeats}, seed {run['seed']}", "dim")
+    return text
+
+
+def _table(summary: Mapping[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 0))
+    table.add_column("")
+    table.add_column("mean", justify="right", no_wrap=True)
+    table.add_column("95 % interval", justify="right", style="dim", no_wrap=True)
+    table.add_column("n", justify="right", style="dim", no_wrap=True)
+    reward = summary["reward"]
+    table.add_row(
+        "[bold]reward[/bold]", f"[bold]{number(reward['mean'])}[/bold]", _means(reward["interval"]), str(reward["n"])
+    )
+    for name, value in summary["components"].items():
+        interval, count = summary["component_intervals"][name], summary["component_counts"][name]
+        table.add_row(f"  {escaped(name)}", number(value), _means(interval), str(count))
+    colours = {"win": "green", "draw": "blue", "loss": "red", "unfinished": "yellow"}
+    for name, value in (summary.get("outcomes") or {}).items():
+        interval = summary["outcome_intervals"][name]
+        colour = colours.get(name, "white")
+        table.add_row(f"[{colour}]{name}[/{colour}]", percent(value), _shares(interval), str(summary["scored"]))
+    for name, item in summary["penalised"].items():
+        label = f"episodes with {escaped(name.replace('_', ' '))}"
+        table.add_row(label, percent(item["share"]), _shares(item["interval"]), str(item["n"]))
+    turns = summary["turns"]
+    if turns["mean"] is not None:
+        table.add_row("turns", f"{turns['mean']:.2f}", f"{turns['min']} to {turns['max']}", str(summary["scored"]))
+    tokens = summary["tokens"]
+    if tokens["prompt"] or tokens["completion"]:
+        table.add_row("tokens read / written", f"{tokens['prompt']:,} / {tokens['completion']:,}", "", "")
+    ends = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in summary["stop_reasons"].items())
+    table.add_section()
+    episodes = f"{summary['episodes']}, {summary['scored']} scored, {summary['distinct_episodes']} distinct"
+    grid = Table.grid(padding=(0, 3, 0, 0))
+    grid.add_row("[dim]episodes[/dim]", episodes)
+    grid.add_row("[dim]ended by[/dim]", escaped(ends))
+    outer = Table.grid()
+    outer.add_row(table)
+    outer.add_row(grid)
+    return outer
+
+
+def _means(interval: list[float] | None) -> str:
+    if interval is None:
+        return ""
+    return "all equal" if interval[0] == interval[1] else f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
+def _shares(interval: list[float] | None) -> str:
+    return "" if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f} %"
+
+
+def _cut(text: str, limit: int = 200) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,126 @@
+"""``mcpgym serve``: environments over MCP, by HTTP or stdio, until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcpgym.episodes import Episodes, Limits
+from mcpgym.registry import environment_class, environment_names, load_environment
+from mcpgym_clients.console import warn
+from mcpgym_clients.failures import UsageProblem
+from mcpgym_clients.options import parse_config
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """What was typed. No environments means all that are installed."""
+
+    environments: Sequence[str]
+    host: str
+    port: int | None
+    allowed_hosts: Sequence[str]
+    control_port: int | None
+    control_socket: Path | None
+    secret_file: Path | None
+    stdio: bool
+    task: str | None
+    split: str | None
+    index: int | None
+    seed: int | None
+    config: Sequence[str]
+    max_episodes: int
+    idle_seconds: float
+    fast_lane: bool
+
+
+def run(options: ServeOptions) -> int:
+    """Serve until stopped; the exit code.
+
+    Raises:
+        UsageProblem, ConfigurationError: options contradict each other, or something named is not there.
+    """
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    _refuse_contradictions(options)
+    episodes = load(options)
+    if options.stdio:
+        return _serve_stdio(options, episodes)
+    if options.host not in LOOPBACK:
+        warn(
+            f"--host {options.host} lets other machines play here; players need no password, only the address. "
+            "The control plane stays on this machine."
+        )
+    from mcpgym.serving import run_server
+
+    return run_server(
+        episodes,
+        host=options.host,
+        port=8000 if options.port is None else options.port,
+        control_port=options.control_port,
+        control_socket=options.control_socket,
+        secret_file=options.secret_file,
+        fast_lane=options.fast_lane,
+        allowed_hosts=options.allowed_hosts,
+    )
+
+
+def load(options: ServeOptions) -> Episodes:
+    """The environments that were asked for, each under its configuration.
+
+    An installed environment that is broken stops the server only when it was asked for by name.
+    """
+    wanted = {}
+    for name in options.environments or environment_names():
+        try:
+            cls = environment_class(name)
+        except Exception as error:
+            if options.environments:
+                raise
+            warn(f"not served: {error}")
+            continue
+        if cls.name in wanted:
+            raise UsageProblem(f"{cls.name} is named twice")
+        wanted[cls.name] = name
+    if not wanted:
+        raise UsageProblem("no environment is installed, so there is nothing to serve")
+    config = parse_config(options.config, list(wanted))
+    loaded = [load_environment(spelt, config[name]) for name, spelt in wanted.items()]
+    limits = Limits(idle_seconds=options.idle_seconds, live=options.max_episodes)
+    return Episodes({environment.name: environment for environment in loaded}, limits)
+
+
+def _refuse_contradictions(options: ServeOptions) -> None:
+    given = {
+        "--task": options.task,
+        "--split": options.split,
+        "--index": options.index,
+        "--seed": options.seed,
+    }
+    bound = [name for name, value in given.items() if value is not None]
+    if bound and not options.stdio:
+        raise UsageProblem(
+            f"{bound[0]} makes a stdio process one episode: add --stdio. Over HTTP, players start episodes themselves"
+        )
+    http = {
+        "--port": options.port,
+        "--control-port": options.control_port,
+        "--control-socket": options.control_socket,
+        "--secret-file": options.secret_file,
+        "--allowed-host": options.allowed_hosts or None,
+    }
+    if options.stdio and (odd := [name for name, value in http.items() if value is not None]):
+        raise UsageProblem(f"{odd[0]} belongs to HTTP, and --stdio listens nowhere: drop one of the two")
+    if options.task is not None and (options.split is not None or options.index is not None):
+        raise UsageProblem("name a task by --task, or by --split and --index; not by both")
+    if bound and options.task is None and options.split is None:
+        raise UsageProblem(f"{bound[0]} needs a task: --task, or --split and --index")
+    if bound and len(options.environments) != 1:
+        raise UsageProblem("a process that is one episode serves one environment: name it")
+
+
+def _serve_stdio(options: ServeOptions, episodes: Episodes) -> int:
+    raise NotImplementedError

@@ -1,0 +1,143 @@
+"""What a run's traces say together: the content of ``summary.json``.
+
+A summary is made from traces as ``traces.jsonl`` has them, one at a time, in any order; the order changes no digit of
+it. An episode without a score counts as unscored, with its reason, and enters no mean; so does a component that is
+null.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from mcpgym_clients.statistics import Estimate, mean, share
+from mcpgym_rl.traces import Trace
+
+SCHEMA = "mcpgym.summary/1"
+OUTCOMES = ("win", "draw", "loss")
+UNFINISHED = "unfinished"
+
+
+class Summary:
+    """Adds up traces; :meth:`as_json` is the content of ``summary.json``."""
+
+    def __init__(self) -> None:
+        self.episodes = 0
+        self.unscored: Counter[str] = Counter()
+        self.unscored_examples: dict[str, str] = {}
+        self.stop_reasons: Counter[str] = Counter()
+        self.schema_hashes: Counter[str] = Counter()
+        self._tasks: list[str] = []
+        self._totals: list[float] = []
+        self._components: dict[str, tuple[list[float], list[str]]] = {}
+        self._ends: list[str] = []
+        self._fingerprints: set[str] = set()
+        self._turns: list[int] = []
+        self._prompt_tokens = 0
+        self._completion_tokens = 0
+
+    def add(self, trace: Trace) -> None:
+        """Count one trace."""
+        self.episodes += 1
+        self.stop_reasons[trace.stop_reason] += 1
+        self.schema_hashes[trace.schema_hash] += 1
+        self._prompt_tokens += trace.usage.prompt_tokens
+        self._completion_tokens += trace.usage.completion_tokens
+        if trace.score is None or trace.score.total is None:
+            reason, example = why_unscored(trace)
+            self.unscored[reason] += 1
+            self.unscored_examples.setdefault(reason, example)
+            return
+        self._tasks.append(trace.task)
+        self._totals.append(trace.score.total)
+        self._turns.append(trace.turns)
+        self._fingerprints.add(trace.fingerprint)
+        self._ends.append(trace.score.game_outcome or UNFINISHED)
+        for name, value in trace.score.components.items():
+            values, tasks = self._components.setdefault(name, ([], []))
+            if value is not None:
+                values.append(value)
+                tasks.append(trace.task)
+
+    @property
+    def scored(self) -> int:
+        """How many episodes have a score."""
+        return len(self._totals)
+
+    @property
+    def distinct(self) -> int:
+        """How many scored episodes differ from each other in what was seen and done."""
+        return len(self._fingerprints)
+
+    @property
+    def reward(self) -> Estimate | None:
+        """The mean total."""
+        return mean(self._totals, self._tasks) if self._totals else None
+
+    def components(self) -> dict[str, Estimate | None]:
+        """The mean of every component; None where it never had a value."""
+        return {name: mean(values, tasks) if values else None for name, (values, tasks) in self._components.items()}
+
+    def outcome_shares(self, confidence: float = 0.95) -> dict[str, Estimate]:
+        """How often games were won, drawn and lost, out of all that were scored; empty where nothing is a game.
+
+        Games that reached no end are a share of their own, where there are any: the shares add up to 1.
+        """
+        ends = set(self._ends)
+        if not ends & set(OUTCOMES):
+            return {}
+        names = [*OUTCOMES, UNFINISHED] if UNFINISHED in ends else list(OUTCOMES)
+        return {name: share([end == name for end in self._ends], self._tasks, confidence) for name in names}
+
+    def penalised(self) -> dict[str, Estimate]:
+        """For every component that was ever below 0: in which share of the episodes."""
+        return {
+            name: share([value < 0 for value in values], tasks)
+            for name, (values, tasks) in self._components.items()
+            if any(value < 0 for value in values)
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of ``summary.json``, but for ``complete`` and ``run``."""
+        components, outcomes = self.components(), self.outcome_shares()
+        reward = self.reward
+        made: dict[str, Any] = {
+            "schema": SCHEMA,
+            "episodes": self.episodes,
+            "scored": self.scored,
+            "unscored": dict(sorted(self.unscored.items())),
+            "unscored_examples": dict(sorted(self.unscored_examples.items())),
+            "reward": {"mean": None, "interval": None, "n": 0} if reward is None else _estimate(reward),
+            "components": {name: None if item is None else item.mean for name, item in components.items()},
+            "component_intervals": {name: None if item is None else item.interval for name, item in components.items()},
+            "component_counts": {name: 0 if item is None else item.n for name, item in components.items()},
+            "penalised": {name: _estimate(item, "share") for name, item in self.penalised().items()},
+            "distinct_episodes": self.distinct,
+            "turns": {
+                "mean": sum(self._turns) / len(self._turns) if self._turns else None,
+                "min": min(self._turns, default=None),
+                "max": max(self._turns, default=None),
+            },
+            "tokens": {"prompt": self._prompt_tokens, "completion": self._completion_tokens},
+            "stop_reasons": dict(sorted(self.stop_reasons.items())),
+        }
+        if outcomes:
+            made["outcomes"] = {name: item.mean for name, item in outcomes.items()}
+            made["outcome_intervals"] = {name: item.interval for name, item in outcomes.items()}
+        if "format" in components:
+            made["format_rate"] = made["components"]["format"]
+        return made
+
+
+def why_unscored(trace: Trace) -> tuple[str, str]:
+    """Why a trace has no score: a word to count by, and a sentence."""
+    if trace.error is not None:
+        return trace.error.kind or trace.stop_reason, trace.error.message
+    components = {} if trace.score is None else trace.score.components
+    if missing := sorted(name for name, value in components.items() if value is None):
+        return "incomplete_score", f"no value for {', '.join(missing)}"
+    return trace.stop_reason, ""
+
+
+def _estimate(item: Estimate, name: str = "mean") -> dict[str, Any]:
+    return {name: item.mean, "interval": item.interval, "n": item.n}
