@@ -18,6 +18,8 @@ from mcpgym.messages import Message, ToolCall, assistant, tool_call
 
 MAX_TEXT_CALLS = 64
 """How many ``<tool_call>`` blocks of one text are read; what follows them is one malformed call."""
+MAX_ARGUMENTS = 200_000
+"""How many characters the arguments of one call may have; a server would refuse a request much longer."""
 MAX_DEPTH = 64
 """How deeply arguments may be nested."""
 
@@ -78,10 +80,12 @@ def _parse_entry(position: int, entry: Any, seen: set[str]) -> ParsedCall | Malf
         return MalformedCall(call, problem)
     if not name.strip():
         return MalformedCall(call, _nameless(arguments))
+    if len(arguments) > MAX_ARGUMENTS:
+        return MalformedCall(call, f"the arguments of {name[:80]} are over {MAX_ARGUMENTS} characters long")
     try:
         return ParsedCall(call, {} if raw_arguments is None or not arguments.strip() else load_object(arguments))
     except ValueError as problem:
-        return MalformedCall(call, f"the arguments of {name[:80]} {problem}")
+        return MalformedCall(call, f"the JSON of {name[:80]}'s arguments {problem}")
 
 
 def _nameless(arguments: str) -> str:
@@ -93,7 +97,7 @@ def _nameless(arguments: str) -> str:
     try:
         load_object(arguments)
     except ValueError as problem:
-        return f"this tool call {problem}; expected {_EXPECTED}"
+        return f"the JSON of this tool call {problem}; expected {_EXPECTED}"
     return f"this tool call names no tool; expected {_EXPECTED}"
 
 
@@ -105,15 +109,15 @@ def load_object(text: str) -> dict[str, Any]:
 
     Raises:
         ValueError: it is not one, has a key twice, a number that is not finite, or text that is no Unicode. The
-            message continues a sentence ("the arguments of play are …").
+            message continues a sentence ("the JSON of play's arguments …").
     """
     start = _space(text, 0)
     value, end = _decode(text, start)
     if end != len(text):
-        kind = "has a second JSON value" if text[end] in '{["' else "has text"
-        raise ValueError(f"{kind} after the JSON object, at character {end + 1}")
+        kind = "has a second value" if text[end] in '{["' else "has text"
+        raise ValueError(f"{kind} after the object, at character {end + 1}")
     if not isinstance(value, dict):
-        raise ValueError(f"must be a JSON object, not {_kind(value)}")
+        raise ValueError(f"must be an object, not {_kind(value)}")
     return value
 
 
@@ -123,7 +127,7 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
         value, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
-        what = "is cut off" if cut else f"is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        what = "is cut off" if cut else f"is not valid: {error.msg[:1].lower()}{error.msg[1:]}"
         raise ValueError(f"{what}, at character {min(error.pos, len(text)) + 1}") from None
     except RecursionError:
         raise ValueError("is nested too deeply") from None
@@ -159,7 +163,7 @@ def _float(text: str) -> float:
 
 
 def _constant(text: str) -> Any:
-    raise _Refused(f"has {text}, which is not JSON")
+    raise _Refused(f"has {text}, which JSON has not")
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_float=_float, parse_constant=_constant)

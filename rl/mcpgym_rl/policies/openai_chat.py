@@ -1,0 +1,262 @@
+"""``openai:MODEL@BASE_URL``: a policy that asks an OpenAI-compatible endpoint for each turn."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+from urllib.parse import urlsplit
+
+from mcpgym.errors import ConfigurationError, UnknownNameError
+from mcpgym.messages import Message, assistant, tool_call
+from mcpgym.tasks import derive_seed
+from mcpgym_rl.failures import explain
+from mcpgym_rl.parse import read_text
+from mcpgym_rl.policies.chat_format import (
+    Mode,
+    guided_schema,
+    native_messages,
+    native_tools,
+    plain_messages,
+    read_guided,
+)
+from mcpgym_rl.policy import ContextFull, EpisodeContext, PolicyError, Turn, Usage
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+_TOO_LONG = re.compile(r"context[_ ](length|window|size)|maximum context|prompt is too long", re.IGNORECASE)
+_HARMONIC = frozenset({"api.openai.com"})
+"""Hosts whose limit on a turn is called ``max_completion_tokens``; everybody else understands ``max_tokens``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """How an endpoint is asked; what is None is not sent.
+
+    ``mode``: ``native`` (the API's tool calls), ``guided`` (a JSON schema) or ``text`` (``<tool_call>`` blocks).
+    ``think``: in ``guided`` mode, let the model write a thought before it acts. ``max_tokens``: of one turn.
+    ``send_seed``: send a seed of each turn's own, derived from the rollout's. ``timeout``: seconds for one request.
+    ``retries``: how often a request is repeated after a network fault or a 408, 409, 429 or 5xx answer, waiting twice
+    as long each time, or as long as the server says.
+    """
+
+    mode: Mode = "native"
+    think: bool = False
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    send_seed: bool = True
+    timeout: float = 300.0
+    retries: int = 6
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            raise ConfigurationError(f"there is no tool mode {self.mode!r}; there is: {', '.join(get_args(Mode))}")
+        self._within("temperature", 0, 10)
+        self._within("top_p", 0, 1)
+        self._within("max_tokens", 1, 10_000_000)
+        self._within("retries", 0, 100)
+        self._within("timeout", 0.001, 86_400)
+
+    def _within(self, name: str, low: float, high: float) -> None:
+        value = getattr(self, name)
+        if value is not None and not low <= value <= high:
+            raise ConfigurationError(f"{name} {value} must lie between {low:g} and {high:g}")
+
+
+def make_chat_policy(where: str, options: Mapping[str, Any]) -> ChatPolicy:
+    """The policy for ``MODEL@BASE_URL``.
+
+    Raises:
+        ConfigurationError: the address or an option will not do, or there is no API key.
+    """
+    known = {item.name for item in dataclasses.fields(ChatOptions)}
+    for name in options:
+        if name not in known:
+            raise UnknownNameError("option of openai policies", name, known)
+    model, at, base_url = where.partition("@http")
+    base_url = f"http{base_url}".rstrip("/") if at else ""
+    if not model or not at or urlsplit(base_url).scheme not in ("http", "https") or not urlsplit(base_url).hostname:
+        raise ConfigurationError(
+            f"openai:{where}: write openai:MODEL@BASE_URL, for example openai:my-model@http://127.0.0.1:8000/v1"
+        )
+    return ChatPolicy(model, base_url, _key(base_url), ChatOptions(**options))
+
+
+def _key(base_url: str) -> str:
+    if key := os.environ.get(KEY_VARIABLE, "").strip():
+        return key
+    if not _is_loopback(base_url):
+        raise ConfigurationError(f"{base_url} needs a key: set {KEY_VARIABLE} (to anything, where none is checked)")
+    return "none"
+
+
+def _is_loopback(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class ChatPolicy:
+    """Turns from an OpenAI-compatible endpoint; one pool of connections for all rollouts.
+
+    Args:
+        model: its name there.
+        base_url: where ``/chat/completions`` is found.
+        key: the API key.
+        options: see :class:`ChatOptions`.
+    """
+
+    def __init__(self, model: str, base_url: str, key: str, options: ChatOptions) -> None:
+        self.name = f"openai:{model}@{base_url}"
+        self.model = model
+        self.base_url = base_url
+        self.options = options
+        self._key = key
+        self._client: AsyncOpenAI | None = None
+
+    def begin(self, context: EpisodeContext) -> ChatSession:
+        """A session for one rollout."""
+        return ChatSession(self, context)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    def client(self) -> AsyncOpenAI:
+        """The client, made when it is first needed: importing it takes a second."""
+        if self._client is None:
+            from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+            beyond = not _is_loopback(self.base_url)  # a proxy has no business between here and this machine
+            self._client = AsyncOpenAI(
+                api_key=self._key,
+                base_url=self.base_url,
+                timeout=self.options.timeout,
+                max_retries=self.options.retries,
+                http_client=DefaultAsyncHttpxClient(trust_env=beyond),
+            )
+        return self._client
+
+
+class ChatSession:
+    """An endpoint at work on one rollout. The endpoint keeps nothing: every turn sends the whole conversation."""
+
+    def __init__(self, policy: ChatPolicy, context: EpisodeContext) -> None:
+        self._policy = policy
+        self._context = context
+        self._turn = 0
+
+    async def act(self, messages: Sequence[Message]) -> Turn:
+        """The next turn."""
+        import openai
+
+        self._turn += 1
+        request = self._request(messages)
+        try:
+            answer = await self._policy.client().chat.completions.create(**request)
+        except openai.APIStatusError as error:
+            text = _server_text(error)
+            if error.status_code in (400, 413) and _TOO_LONG.search(f"{error.code} {text}"):
+                raise ContextFull(text) from None
+            hint = f" (is {KEY_VARIABLE} right?)" if error.status_code in (401, 403) else ""
+            raise PolicyError(f"{self._policy.name} answered {error.status_code}: {text}{hint}") from None
+        except openai.APITimeoutError:
+            seconds = self._policy.options.timeout
+            raise PolicyError(f"{self._policy.name} did not answer within {seconds:g} s, tries and all") from None
+        except openai.APIConnectionError as error:
+            cause = explain(error.__cause__ or error)
+            raise PolicyError(f"{self._policy.name} cannot be reached: {cause}") from None
+        except (openai.OpenAIError, ValueError) as error:
+            raise PolicyError(f"{self._policy.name} answered what is no chat completion: {explain(error)}") from None
+        return self._read(answer)
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+    def _request(self, messages: Sequence[Message]) -> dict[str, Any]:
+        options, tools = self._policy.options, self._context.tools
+        request: dict[str, Any] = {"model": self._policy.model}
+        if options.mode == "native":
+            request["messages"] = native_messages(messages)
+            if tools:
+                request["tools"] = native_tools(tools)
+        else:
+            request["messages"] = plain_messages(messages, tools, options.mode, think=options.think)
+            if options.mode == "guided" and tools:
+                schema = guided_schema(tools, think=options.think)
+                shape = {"name": "turn", "strict": True, "schema": schema}
+                request["response_format"] = {"type": "json_schema", "json_schema": shape}
+        sampling = {"temperature": options.temperature, "top_p": options.top_p}
+        request |= {name: value for name, value in sampling.items() if value is not None}
+        if options.max_tokens is not None:
+            modern = urlsplit(self._policy.base_url).hostname in _HARMONIC
+            request["max_completion_tokens" if modern else "max_tokens"] = options.max_tokens
+        if options.send_seed:
+            request["seed"] = derive_seed(self._context.seed, self._turn) >> 33  # 31 bits: what every server takes
+        return request
+
+    def _read(self, answer: Any) -> Turn:
+        """The turn in a chat completion, trusting nothing about its shape."""
+        choices = getattr(answer, "choices", None)
+        if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
+            raise PolicyError(f"{self._policy.name} answered what is no chat completion: {str(answer)[:200]}")
+        choice, usage = choices[0], getattr(answer, "usage", None)
+        if choice.finish_reason == "content_filter":
+            raise PolicyError(f"{self._policy.name}: the endpoint's content filter stopped the answer")
+        return Turn(
+            self._message(choice.message),
+            finish="length" if choice.finish_reason == "length" else "stop",
+            usage=Usage(_count(usage, "prompt_tokens"), _count(usage, "completion_tokens")),
+        )
+
+    def _message(self, given: Any) -> Message:
+        content = getattr(given, "content", None)
+        text = content if isinstance(content, str) else getattr(given, "refusal", None) or ""
+        calls = getattr(given, "tool_calls", None) or []
+        if self._policy.options.mode == "guided" and self._context.tools:
+            message = read_guided(text)
+        elif not calls and self._context.tools and (self._policy.options.mode == "text" or "<tool_call>" in text):
+            message = read_text(text)  # also in native mode: where a server could not parse a call, it leaves it there
+        else:
+            message = assistant(text, [_native_call(place, call) for place, call in enumerate(calls)])
+        for name in ("reasoning_content", "reasoning"):
+            if isinstance(reasoning := getattr(given, name, None), str) and reasoning:
+                message["reasoning_content"] = reasoning
+                break
+        return message
+
+
+def _native_call(place: int, call: Any) -> Any:
+    function = getattr(call, "function", None)
+    name, arguments = getattr(function, "name", None), getattr(function, "arguments", None)
+    given = getattr(call, "id", None)
+    made = tool_call(given if isinstance(given, str) and given else f"call_{place}", "", "")
+    made["function"] = {"name": name, "arguments": arguments}  # type: ignore[typeddict-item]  # parse() checks them
+    return made
+
+
+def _count(usage: Any, name: str) -> int:
+    value = getattr(usage, name, 0)
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _server_text(error: Any) -> str:
+    """What the server itself said, out of the usual shapes of an error body."""
+    body = error.body
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        said = inner.get("message") if isinstance(inner, dict) else inner
+        if isinstance(said, str) and said:
+            return said[:1000]
+    return str(error.message)[:1000]
