@@ -8,17 +8,20 @@ class is defined, what cannot be brought there.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import inspect
 import json
 import re
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, PydanticSchemaGenerationError, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
 from mcpgym.errors import SchemaError
+from mcpgym.parameter_types import described, refuse_other_types, refuse_unknown_types
 
 MAX_NAME = 64
 """Claude Code counts ``mcp__<server>__<tool>`` against this many characters; so do OpenAI's function names."""
@@ -36,13 +39,19 @@ NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def canonical_json(value: Any) -> str:
-    """The one JSON text of ``value``: keys sorted, no spaces, no NaN. Equal values have equal texts."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    """The one JSON text of ``value``: keys sorted, no spaces, no NaN, and ``1`` for ``1.0`` (JSON has one number).
+
+    Raises:
+        ValueError: it has NaN or an infinity.
+        TypeError: it has what JSON has not.
+    """
+    plain = _whole_numbers(value)
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def content_hash(value: Any) -> str:
     """SHA-256 of the canonical JSON of ``value``, in hexadecimal."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def schema_hash(tools: Sequence[Mapping[str, Any]]) -> str:
@@ -57,23 +66,44 @@ class ArgumentParser:
     def __init__(self, tool: str, parameters: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]) -> None:
         self.tool = tool
         fields: dict[str, Any] = {}
-        for name, parameter in parameters.items():
+        defaults: dict[str, Any] = {}
+        for place, (name, parameter) in enumerate(parameters.items()):
             if name not in hints:
                 raise SchemaError(
                     f"{tool}: parameter {name!r} has no type; write {name}: Annotated[int, 'What it is.']"
                 )
-            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-            fields[name] = (_described(hints[name]), default)
+            if parameter.default is not inspect.Parameter.empty:
+                defaults[name] = parameter.default
+            # An alias, for pydantic keeps some names (copy, schema, _x) to itself.
+            hint = Annotated[described(hints[name], f"{tool}.{name}"), Field(alias=name)]
+            fields[f"p{place}"] = (hint, defaults.get(name, ...))
         try:
-            self._model = create_model(
-                f"{tool}_arguments", __config__=ConfigDict(extra="forbid", strict=True), **fields
+            model = create_model(
+                f"{tool}_arguments",
+                __config__=ConfigDict(extra="forbid", strict=True, allow_inf_nan=False),
+                **fields,
             )
-            raw = TypeAdapter(self._model).json_schema()
-        except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError) as error:
+            with warnings.catch_warnings(action="ignore"):  # of a default that is no JSON: refused below, in our words
+                raw = TypeAdapter(model).json_schema()
+        except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError, TypeError) as error:
             raise SchemaError(f"{tool}: cannot describe its parameters in JSON Schema: {error}") from error
+        core: Any = model.__pydantic_core_schema__
+        refuse_other_types(core, tool)
         self.schema = _fixed_point(tool, raw)
-        self._names = tuple(fields)
-        self._validate = self._model.__pydantic_validator__.validate_python
+        refuse_unknown_types(core, tool)
+        self._names = tuple(zip(fields, parameters, strict=True))
+        self._validate = model.__pydantic_validator__.validate_python
+        self._check_defaults(defaults)
+
+    def _check_defaults(self, defaults: Mapping[str, Any]) -> None:
+        try:
+            self._validate(dict(defaults))
+        except ValidationError as error:
+            for item in error.errors(include_url=False, include_context=False):
+                if item["type"] != "missing":
+                    where = ".".join(str(part) for part in item["loc"])
+                    problem = item["msg"].removeprefix("Input ")
+                    raise SchemaError(f"{self.tool}.{where}: its default {problem}, not {item['input']!r}") from None
 
     def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The keyword arguments for the tool's handler.
@@ -89,13 +119,15 @@ class ArgumentParser:
             except (ValidationError, RecursionError):
                 raise ValueError(self._explain(error)) from None
         values = model.__dict__
-        return {name: values[name] for name in self._names}
+        return {name: values[field] for field, name in self._names}
 
     def _explain(self, error: ValidationError) -> str:
         problems = []
         for item in error.errors(include_url=False, include_context=False)[:5]:
-            where = ".".join(str(part) for part in item["loc"]) or "arguments"
+            where = _cut(".".join(str(part) for part in item["loc"]) or "arguments")
             match item["type"]:
+                case "model_type":
+                    problems.append(f"the arguments must be an object, not {_shorten(item['input'])}")
                 case "missing":
                     problems.append(f"{where} is missing")
                 case "extra_forbidden":
@@ -104,60 +136,69 @@ class ArgumentParser:
                     shown = _shorten(item["input"])
                     problems.append(f"{where}: {item['msg'].removeprefix('Input ')}, not {shown}")
         expected = ", ".join(f"{name}: {_kind(prop)}" for name, prop in self.schema["properties"].items())
-        return f"{self.tool}: {'; '.join(problems)}. Expected {{{expected}}}."
-
-
-def _described(hint: Any) -> Any:
-    """``Annotated[int, "text"]`` reads as a description, as it does in the field's other libraries."""
-    if get_origin(hint) is not Annotated:
-        return hint
-    base, *extras = get_args(hint)
-    for extra in [Field(description=extra) if isinstance(extra, str) else extra for extra in extras]:
-        base = Annotated[base, extra]
-    return base
+        text = f"{self.tool}: {'; '.join(problems)}. Expected {{{expected}}}."
+        return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _fixed_point(tool: str, raw: dict[str, Any]) -> dict[str, Any]:
     definitions = raw.pop("$defs", {})
 
-    def clean(node: dict[str, Any], where: str, seen: tuple[str, ...]) -> dict[str, Any]:
+    def clean(node: Any, where: str, seen: tuple[str, ...]) -> dict[str, Any]:
+        if not isinstance(node, dict):
+            raise SchemaError(f"{where}: {_shorten(node)} is no schema of one type; name one")
         if "$ref" in node:
             target = str(node["$ref"]).rsplit("/", 1)[-1]
             if target in seen:
                 raise SchemaError(
                     f"{where}: a type that contains itself has no flat schema; take a string and parse it"
                 )
+            if target not in definitions:
+                raise SchemaError(f"{where}: refers to {node['$ref']}, which is not there")
             rest = {key: value for key, value in node.items() if key != "$ref"}
             return clean({**definitions[target], **rest}, where, (*seen, target))
         node = {key: value for key, value in node.items() if key != "title"}
         if "const" in node:
             node["enum"] = [node.pop("const")]
-        if node.get("default", ...) is None or node.get("type") == "null" or "anyOf" in node:
+        nothing = node.get("default", ...) is None or None in _listed(node.get("enum")) or node.get("type") == "null"
+        if nothing or "anyOf" in node or isinstance(node.get("type"), list):
             raise SchemaError(
                 f"{where}: unions and null reach models differently in each client; "
                 "make it required, or give it a default of its own type (an empty string, 0)"
             )
         if odd := sorted(set(node) - KEYWORDS):
             raise SchemaError(f"{where}: {', '.join(odd)} is dropped by some clients; check it in the tool (ToolError)")
-        if node.get("type") == "object":
-            if "properties" not in node and node.get("additionalProperties") is not False:
-                raise SchemaError(f"{where}: an object needs named fields; use a TypedDict or a pydantic model")
-            properties = {
-                name: clean(child, f"{where}.{name}", seen) for name, child in node.get("properties", {}).items()
-            }
-            for name, child in properties.items():
-                if not child.get("description"):
-                    raise SchemaError(f"{where}.{name}: not described; write {name}: Annotated[…, 'What it is.']")
-            node |= {"properties": properties, "additionalProperties": False}
-            node["required"] = [name for name in properties if name in node.get("required", [])]
-            node.pop("description", None) if where == tool else None
-        if isinstance(node.get("items"), dict):
-            node["items"] = clean(node["items"], f"{where}[]", seen)
-        if "type" not in node:
+        if not isinstance(node.get("type"), str):
             raise SchemaError(f"{where}: has no single type; name one (int, str, bool, float, a list or a TypedDict)")
+        if node["type"] == "object":
+            node |= clean_object(node, where, seen)
+            node.pop("description", None) if where == tool else None
+        if node["type"] == "array":
+            if "items" not in node:
+                raise SchemaError(f"{where}: a list needs the type of its items: list[int], list[str]")
+            node["items"] = clean(node["items"], f"{where}[]", seen)
         return node
 
+    def clean_object(node: dict[str, Any], where: str, seen: tuple[str, ...]) -> dict[str, Any]:
+        if not isinstance(given := node.get("properties", {}), dict):
+            raise SchemaError(f"{where}: its properties must be an object, by name")
+        if not given and node.get("additionalProperties") is not False:
+            raise SchemaError(f"{where}: an object needs named fields; use a TypedDict")
+        properties = {name: clean(child, f"{where}.{name}", seen) for name, child in given.items()}
+        for name, child in properties.items():
+            if not NAME.fullmatch(name) or len(name) > MAX_NAME:
+                raise SchemaError(
+                    f"{where}.{name}: some models take only letters, digits, _ and - in names, {MAX_NAME} at most"
+                )
+            if not child.get("description"):
+                raise SchemaError(f"{where}.{name}: not described; write {name}: Annotated[…, 'What it is.']")
+        required = [name for name in properties if name in _listed(node.get("required"))]
+        return {"properties": properties, "additionalProperties": False, "required": required}
+
     return clean(raw, tool, ())
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def schema_faults(server: str, tool: Mapping[str, Any]) -> list[str]:
@@ -166,7 +207,7 @@ def schema_faults(server: str, tool: Mapping[str, Any]) -> list[str]:
     Works on any MCP tool listing (``name``, ``description``, ``inputSchema``), ours or another server's.
     """
     name = str(tool.get("name", ""))
-    description = tool.get("description") or ""
+    description = str(tool.get("description") or "")
     faults = []
     if not NAME.fullmatch(name):
         faults.append(f"{name!r}: a name may have only letters, digits, _ and -")
@@ -177,10 +218,10 @@ def schema_faults(server: str, tool: Mapping[str, Any]) -> list[str]:
     if len(description) >= MAX_DESCRIPTION:
         faults.append(f"{name}: its description has {len(description)} characters; fewer than {MAX_DESCRIPTION}")
     try:
-        schema = dict(tool.get("inputSchema") or {})
-        if schema.get("type") != "object":
+        schema = tool.get("inputSchema")
+        if not isinstance(schema, Mapping) or schema.get("type") != "object":
             faults.append(f"{name}: its schema is not an object")
-        elif (fixed := _fixed_point(name, json.loads(json.dumps(schema)))) != schema:
+        elif (fixed := _fixed_point(name, copy.deepcopy(dict(schema)))) != schema:
             changed = sorted(key for key in {*fixed, *schema} if fixed.get(key) != schema.get(key))
             faults.append(f"{name}: clients would rewrite its schema at: {', '.join(changed)}")
     except SchemaError as error:
@@ -190,11 +231,11 @@ def schema_faults(server: str, tool: Mapping[str, Any]) -> list[str]:
 
 def _whole_numbers(value: Any) -> Any:
     """JSON has one kind of number: ``4.0`` is the integer 4, in arguments as in JSON Schema."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+    if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):
         return {key: _whole_numbers(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_whole_numbers(item) for item in value]
     return value
 
@@ -207,9 +248,12 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return str(schema["type"])
 
 
-def _shorten(value: Any, limit: int = 60) -> str:
+def _shorten(value: Any) -> str:
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        return _cut(json.dumps(value, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError):
-        text = repr(type(value).__name__)
+        return type(value).__name__
+
+
+def _cut(text: str, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
