@@ -66,10 +66,10 @@ def parse(message: Mapping[str, Any]) -> tuple[Message, list[ParsedCall | Malfor
 
 
 def _parse_entry(position: int, entry: Any, seen: set[str]) -> ParsedCall | MalformedCall:
-    function = entry.get("function") if isinstance(entry, Mapping) else None
+    function = entry.get("function", entry if "name" in entry else None) if isinstance(entry, Mapping) else None
     if not isinstance(entry, Mapping) or not isinstance(function, Mapping):
         call = tool_call(f"call_{position}", "", _as_text(entry))
-        return MalformedCall(call, f"this tool call names no function; expected {_EXPECTED}")
+        return MalformedCall(call, _nameless(call["function"]["arguments"]))
     raw_name, raw_arguments = function.get("name"), function.get("arguments")
     name = _text(raw_name) if isinstance(raw_name, str) else ""
     arguments = _text(raw_arguments) if isinstance(raw_arguments, str) else _as_text(raw_arguments)

@@ -1,8 +1,8 @@
 """How a transcript is shown to an OpenAI-compatible endpoint, in each of the three tool modes.
 
-``native`` sends the tools and calls in the API's own fields. ``guided`` and ``text`` render both into plain messages, for
-endpoints that know nothing of tools; then the answer is one JSON object (``guided``) or text with ``<tool_call>`` blocks.
-Only fields that the API defines are ever sent.
+``native`` sends the tools and calls in the API's own fields. ``guided`` and ``text`` render both into plain messages,
+for endpoints that know nothing of tools; then the answer is one JSON object (``guided``) or text with ``<tool_call>``
+blocks. Only fields that the API defines are ever sent.
 """
 
 from __future__ import annotations

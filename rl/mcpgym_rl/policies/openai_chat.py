@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _TOO_LONG = re.compile(r"context[_ ](length|window|size)|maximum context|prompt is too long", re.IGNORECASE)
-_HARMONIC = frozenset({"api.openai.com"})
+_RENAMED = frozenset({"api.openai.com"})
 """Hosts whose limit on a turn is called ``max_completion_tokens``; everybody else understands ``max_tokens``."""
 
 
@@ -200,7 +200,7 @@ class ChatSession:
         sampling = {"temperature": options.temperature, "top_p": options.top_p}
         request |= {name: value for name, value in sampling.items() if value is not None}
         if options.max_tokens is not None:
-            modern = urlsplit(self._policy.base_url).hostname in _HARMONIC
+            modern = urlsplit(self._policy.base_url).hostname in _RENAMED
             request["max_completion_tokens" if modern else "max_tokens"] = options.max_tokens
         if options.send_seed:
             request["seed"] = derive_seed(self._context.seed, self._turn) >> 33  # 31 bits: what every server takes
@@ -212,11 +212,12 @@ class ChatSession:
         if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
             raise PolicyError(f"{self._policy.name} answered what is no chat completion: {str(answer)[:200]}")
         choice, usage = choices[0], getattr(answer, "usage", None)
-        if choice.finish_reason == "content_filter":
+        finish = getattr(choice, "finish_reason", None)
+        if finish == "content_filter":
             raise PolicyError(f"{self._policy.name}: the endpoint's content filter stopped the answer")
         return Turn(
             self._message(choice.message),
-            finish="length" if choice.finish_reason == "length" else "stop",
+            finish="length" if finish == "length" else "stop",
             usage=Usage(_count(usage, "prompt_tokens"), _count(usage, "completion_tokens")),
         )
 
