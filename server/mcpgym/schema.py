@@ -75,7 +75,8 @@ class ArgumentParser:
             if parameter.default is not inspect.Parameter.empty:
                 defaults[name] = parameter.default
             # An alias, for pydantic keeps some names (copy, schema, _x) to itself.
-            hint = Annotated[described(hints[name], f"{tool}.{name}"), Field(alias=name)]
+            hint: Any = described(hints[name], f"{tool}.{name}")
+            hint = Annotated[hint, Field(alias=name)]
             fields[f"p{place}"] = (hint, defaults.get(name, ...))
         try:
             model = create_model(
@@ -143,7 +144,8 @@ class ArgumentParser:
 def _fixed_point(tool: str, raw: dict[str, Any]) -> dict[str, Any]:
     definitions = raw.pop("$defs", {})
 
-    def clean(node: Any, where: str, seen: tuple[str, ...]) -> dict[str, Any]:
+    def clean(given: Any, where: str, seen: tuple[str, ...]) -> dict[str, Any]:
+        node: dict[str, Any] = given
         if not isinstance(node, dict):
             raise SchemaError(f"{where}: {_shorten(node)} is no schema of one type; name one")
         if "$ref" in node:
