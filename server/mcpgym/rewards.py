@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
@@ -81,17 +82,40 @@ def find_rewards(cls: type) -> dict[str, Reward]:
         function = getattr(cls, name)
         if not hasattr(function, _MARK):
             continue
-        options = {"weight": 1.0, "low": 0.0, "high": 1.0} | getattr(function, _MARK)
-        if not all(math.isfinite(value) for value in options.values()) or options["low"] > options["high"]:
-            raise ConfigurationError(f"{cls.__name__}.{name}: weight and range must be finite, low at most high")
+        where = f"{cls.__name__}.{name}"
+        options = _options(where, getattr(function, _MARK))
         rewards[name] = Reward(
             name=name,
             function=function,
             description=" ".join(inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].split()),
-            needs=tuple(inspect.signature(function).parameters)[1:],
+            needs=_needs(where, cls, name),
             **options,
         )
     return rewards
+
+
+def _options(where: str, given: Mapping[str, Any]) -> dict[str, float]:
+    options = {"weight": 1.0, "low": 0.0, "high": 1.0}
+    for key, value in given.items():
+        if key not in options:
+            raise ConfigurationError(f"{where}: @reward has no option {key!r}; there is: {', '.join(options)}")
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+            raise ConfigurationError(f"{where}: {key} is {value!r}; it must be a finite number")
+        options[key] = float(value)
+    if options["low"] > options["high"]:
+        raise ConfigurationError(f"{where}: low is {options['low']:g} and high {options['high']:g}; exchange them")
+    return options
+
+
+def _needs(where: str, cls: type, name: str) -> tuple[str, ...]:
+    """The names a reward is given its input by."""
+    if isinstance(inspect.getattr_static(cls, name), (staticmethod, classmethod)):
+        raise ConfigurationError(f"{where}: a reward is a plain method; leave out staticmethod and classmethod")
+    parameters = list(inspect.signature(getattr(cls, name)).parameters.values())
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    if not parameters or any(parameter.kind not in by_name for parameter in parameters[1:]):
+        raise ConfigurationError(f"{where}: a reward takes self, and then what it needs by name; no *args, **kwargs, /")
+    return tuple(parameter.name for parameter in parameters[1:])
 
 
 async def score(rewards: Mapping[str, Reward], environment: object, state: object, **inputs: Any) -> Score:
@@ -122,13 +146,22 @@ async def score(rewards: Mapping[str, Reward], environment: object, state: objec
     known = [(rewards[name].weight, value) for name, value in components.items() if rewards[name].weight]
     if any(value is None for _, value in known):
         return Score(None, components)
-    return Score(math.fsum(weight * value for weight, value in known if value is not None), components)
+    try:
+        total = math.fsum(weight * value for weight, value in known if value is not None)
+    except OverflowError:
+        total = math.inf
+    if not math.isfinite(total):
+        raise RewardError(f"the rewards add up to no finite number: {components}; use smaller weights")
+    return Score(total, components)
 
 
 def _checked(item: Reward, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise RewardError(f"reward {item.name!r} gave {type(value).__name__}, not a number")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number) or not item.low <= number <= item.high:
         raise RewardError(f"reward {item.name!r} gave {number}, outside its range [{item.low}, {item.high}]")
     return number

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from mcpgym.messages import Message
+
+_SEPARATOR = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class LazyTasks(Sequence[Task]):
     def __getitem__(self, index):  # type: ignore[no-untyped-def]
         if isinstance(index, slice):
             return [self._make(i) for i in range(*index.indices(self._count))]
+        index = operator.index(index)
         position = index + self._count if index < 0 else index
         if not 0 <= position < self._count:
             raise IndexError(f"task {index} of {self._count}")
@@ -78,6 +82,15 @@ def derive_seed(*parts: object) -> int:
 
     Use it wherever randomness is needed inside an episode: the same parts always give the same seed, on every
     machine and in every process, and no global generator is touched.
+
+    Raises:
+        TypeError: a part's text differs from process to process: a set, or an object that prints its address.
     """
-    text = "\x1f".join(f"{type(part).__name__}:{part}" for part in parts)
+    for part in parts:
+        kind = type(part)
+        addressed = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
+        if addressed or isinstance(part, (set, frozenset)):
+            raise TypeError(f"a seed cannot be derived from a {kind.__name__}: its text is another in each process")
+    # A separator inside a part is doubled: no two lists of parts make one text.
+    text = _SEPARATOR.join(f"{type(part).__name__}:{str(part).replace(_SEPARATOR, _SEPARATOR * 2)}" for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

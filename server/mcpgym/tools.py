@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import typing
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
 from mcpgym.errors import SchemaError
+from mcpgym.parameter_types import type_hints
 from mcpgym.schema import MAX_DESCRIPTION, NAME, ArgumentParser
 
 HandlerT = TypeVar("HandlerT", bound=Callable[..., Any])
@@ -18,6 +19,7 @@ DEFAULT_TIMEOUT = 30.0
 """Seconds a call may take before the policy reads a tool error."""
 
 _MARK = "__mcpgym_tool__"
+_OPTIONS = ("name", "title", "description", "timeout", "inline", "read_only")
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,21 @@ def _make(cls: type, method: str, function: Callable[..., Any], options: dict[st
     name = options.get("name") or method
     if not NAME.fullmatch(name):
         raise SchemaError(f"{where}: {name!r} is no tool name; use letters, digits, _ and -")
+    if odd := sorted(set(options) - set(_OPTIONS)):
+        raise SchemaError(f"{where}: @tool has no option {odd[0]!r}; there is: {', '.join(_OPTIONS)}")
+    if isinstance(inspect.getattr_static(cls, method), (staticmethod, classmethod)):
+        raise SchemaError(f"{where}: a tool is a plain method; leave out staticmethod and classmethod")
+    timeout = options.get("timeout", DEFAULT_TIMEOUT)
+    if not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
+        raise SchemaError(f"{where}: timeout is {timeout!r}; it is in seconds, above 0 and finite")
+    inline = bool(options.get("inline", False))
+    if inline and (inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)):
+        raise SchemaError(f"{where}: an async tool cannot be inline; leave out one of both")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise SchemaError(f"{where}: a tool returns its text whole; it cannot yield")
     parameters = list(inspect.signature(function).parameters.values())
-    if len(parameters) < 2:
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if len(parameters) < 2 or any(parameter.kind not in positional for parameter in parameters[:2]):
         raise SchemaError(f"{where}: a tool takes self and the episode's state first, then what the policy gives")
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY) for p in parameters[2:]):
         raise SchemaError(f"{where}: a tool's parameters must have names; *args, **kwargs and / have none")
@@ -130,15 +145,15 @@ def _make(cls: type, method: str, function: Callable[..., Any], options: dict[st
         raise SchemaError(f"{where}: say in its docstring what it does; that is all a model knows of it")
     if len(description) >= MAX_DESCRIPTION:
         raise SchemaError(f"{where}: {len(description)} characters of description; fewer than {MAX_DESCRIPTION}")
-    hints = typing.get_type_hints(function, include_extras=True)
+    hints = type_hints(function, where)
     given = {parameter.name: parameter for parameter in parameters[2:]}
     return Tool(
         name=name,
         description=description,
         handler=function,
         title=options.get("title", ""),
-        timeout=float(options.get("timeout", DEFAULT_TIMEOUT)),
-        inline=bool(options.get("inline", False)),
+        timeout=float(timeout),
+        inline=inline,
         read_only=bool(options.get("read_only", False)),
         parser=ArgumentParser(name, given, hints),
     )
