@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -94,6 +96,12 @@ class Ledger(Environment[Task, list[str], LedgerConfig]):
         time.sleep(seconds)
         state.append("overrun")
         return "late"
+
+    @tool(inline=True)
+    def freeze(self, state: list[str], seconds: Annotated[float, "s"]) -> str:
+        """Block the event loop, which no tool should."""
+        time.sleep(seconds)
+        return "thawed"
 
     @tool(inline=True)
     def broken(self, state: list[str]) -> str:
@@ -220,3 +228,19 @@ def legacy_call(name: str, arguments: Mapping[str, Any] | None = None) -> tuple[
     }
     params = {"name": name, "arguments": dict(arguments or {})}
     return headers, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+async def stdio_main(bound: bool) -> None:
+    """A stdio server of the toys, as a program."""
+    from mcpgym.wire.stdio import Wire, serve_stdio
+
+    wire = Wire()
+    print("an environment prints while it starts")
+    os.system("echo and so does a child of it")
+    episodes = toy_episodes()
+    episode = await episodes.open("ledger", split="train", index=4) if bound else None
+    await serve_stdio(episodes, episode, wire=wire)
+
+
+if __name__ == "__main__":
+    asyncio.run(stdio_main(sys.argv[1] == "bound"))
