@@ -214,6 +214,9 @@ def evaluate(
     tool_mode: Annotated[
         ToolMode | None, typer.Option(help="How an endpoint is told about tools; native by default.")
     ] = None,
+    think: Annotated[
+        bool, typer.Option("--think", help="With --tool-mode guided, let the model write a thought before it acts.")
+    ] = False,
     temperature: Annotated[float | None, typer.Option(min=0, help="An endpoint's temperature.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per turn of an endpoint.")] = None,
     max_turns: Annotated[
@@ -239,6 +242,7 @@ def evaluate(
             secret_file=secret_file,
             lane=None if lane is None else lane.value,
             tool_mode=None if tool_mode is None else tool_mode.value,
+            think=think,
             temperature=temperature,
             max_tokens=max_tokens,
             max_turns=max_turns,
@@ -265,7 +269,7 @@ def show(
 
 @app.command()
 def demo(
-    games: Annotated[int, typer.Option(min=20, help="Games per policy.")] = 400,
+    games: Annotated[int, typer.Option(min=200, max=1000, help="Games per policy.")] = 400,
     out: Annotated[
         Path | None, typer.Option(help="Where traces go. Default: runs/demo-TIME.", show_default=False)
     ] = None,

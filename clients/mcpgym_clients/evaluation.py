@@ -54,6 +54,7 @@ class EvalOptions:
     secret_file: Path | None = None
     lane: str | None = None
     tool_mode: str | None = None
+    think: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
     max_turns: int | None = None
@@ -66,7 +67,12 @@ class EvalOptions:
     @property
     def policy_options(self) -> dict[str, Any]:
         """Those of the options that are the policy's, where they were given."""
-        options = {"tool_mode": self.tool_mode, "temperature": self.temperature, "max_tokens": self.max_tokens}
+        options = {
+            "mode": self.tool_mode,
+            "think": self.think or None,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+        }
         return {name: value for name, value in options.items() if value is not None}
 
     def command(self) -> str:
@@ -79,6 +85,7 @@ class EvalOptions:
         for name in ("server", "lane", "tool_mode", "temperature", "max_tokens", "max_turns"):
             if (value := getattr(self, name)) is not None:
                 words += [f"--{name.replace('_', '-')}", str(value)]
+        words += ["--think"] if self.think else []
         return shlex.join(words)
 
 
@@ -112,6 +119,29 @@ class Evaluation:
         self.summary.add(trace)
         if self._first is None and trace.schema_hash:
             self._first = trace
+
+    async def play(
+        self, policy: Policy, lane: Lane, name: str, config: Mapping[str, Any], limits: Limits | None = None
+    ) -> None:
+        """Make all rollouts: every task in order, and that as often as it is to be repeated."""
+        options = self.options
+        specs = [
+            EpisodeSpec(
+                name, split=options.split, index=index, seed=options.seed + repeat, repeat=repeat, config=dict(config)
+            )
+            for repeat in range(options.repeats)
+            for index in range(options.tasks)
+        ]
+        with RunProgress(f"{name}, {policy.name}", len(specs)) as progress:
+
+            def ended(trace: Trace) -> None:
+                self.add(trace)
+                progress.add(None if trace.score is None else trace.score.total)
+
+            result = await run_rollouts(
+                policy, lane, specs, concurrency=options.concurrency, limits=limits, on_trace=ended
+            )
+        self.failure = result.failure
 
     @property
     def complete(self) -> bool:
@@ -220,30 +250,9 @@ async def _evaluate(options: EvalOptions, begin: Any) -> None:
         try:
             limits = Limits(max_turns=options.max_turns)
             evaluation: Evaluation = begin()
-            await _play(evaluation, policy, lane, name, config, limits)
+            await evaluation.play(policy, lane, name, config, limits)
         finally:
             await policy.aclose()
-
-
-async def _play(
-    evaluation: Evaluation, policy: Policy, lane: Lane, name: str, config: Mapping[str, Any], limits: Limits
-) -> None:
-    options = evaluation.options
-    specs = [
-        EpisodeSpec(
-            name, split=options.split, index=index, seed=options.seed + repeat, repeat=repeat, config=dict(config)
-        )
-        for repeat in range(options.repeats)
-        for index in range(options.tasks)
-    ]
-    with RunProgress(f"{name}, {policy.name}", len(specs)) as progress:
-
-        def ended(trace: Trace) -> None:
-            evaluation.add(trace)
-            progress.add(None if trace.score is None else trace.score.total)
-
-        result = await run_rollouts(policy, lane, specs, concurrency=options.concurrency, limits=limits, on_trace=ended)
-    evaluation.failure = result.failure
 
 
 @contextlib.asynccontextmanager

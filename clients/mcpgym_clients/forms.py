@@ -73,13 +73,13 @@ _OMITTED = object()
 
 
 async def _ask_value(lines: Lines, label: str, schema: Mapping[str, Any], required: bool) -> Any:
-    hint = str(schema.get("description", "")).rstrip(".")
+    hint = str(schema.get("description", "")).strip().rstrip(".")
     if "enum" in schema:
         hint += f" ({', '.join(json.dumps(value) for value in schema['enum'])})"
     if not required:
         hint += f"; Enter for {json.dumps(schema['default'])}" if "default" in schema else "; Enter to leave it out"
     while True:
-        answer = await _ask(lines, f"[bold]{escaped(label)}[/bold] [dim]{escaped(hint)}[/dim]: ")
+        answer = await _ask(lines, f"[bold]{escaped(label)}[/bold] [dim]({escaped(hint)})[/dim]: ")
         if not answer.strip() and not required:
             return _OMITTED
         try:

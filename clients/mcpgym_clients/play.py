@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import secrets
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import Any
 
 from mcp.client.client import Client
 from rich.rule import Rule
-from rich.text import Text
 
 from mcpgym.control import ControlPlane, OpenedEpisode
 from mcpgym.errors import ConfigurationError, ServerUnavailable
@@ -21,7 +21,7 @@ from mcpgym.messages import Message, assistant, tool_answer, tool_call
 from mcpgym.rewards import Score
 from mcpgym_clients.boards import observation
 from mcpgym_clients.connection import own_server, running_server
-from mcpgym_clients.console import clean, escaped, out
+from mcpgym_clients.console import escaped, out
 from mcpgym_clients.forms import Leave, Say, ask_call, ask_words
 from mcpgym_clients.lines import Lines
 from mcpgym_clients.options import parse_config
@@ -66,7 +66,8 @@ async def _run(options: PlayOptions) -> None:
             control = await stack.enter_async_context(own_server(environment))
         opened = await _open(control, name, options, config)
         try:
-            await _play(control, opened)
+            if await _play(control, opened):
+                out().print(f"[dim]The same again:[/dim] {escaped(_again(options, opened))}", soft_wrap=True)
         finally:
             with contextlib.suppress(ServerUnavailable):
                 await control.close(opened.token)
@@ -85,7 +86,18 @@ async def _open(control: ControlPlane, name: str, options: PlayOptions, config: 
     return await control.open(name, split=split, index=index, seed=seed, config=config)
 
 
-async def _play(control: ControlPlane, opened: OpenedEpisode) -> None:
+def _again(options: PlayOptions, opened: OpenedEpisode) -> str:
+    """What to type for the same episode."""
+    words = ["mcpgym", "play", options.environment, "--task", opened.task, "--seed", str(opened.seed)]
+    for option in options.config:
+        words += ["--config", option]
+    if options.server is not None:
+        words += ["--server", options.server]
+    return shlex.join(words)
+
+
+async def _play(control: ControlPlane, opened: OpenedEpisode) -> bool:
+    """Play to the end; whether it was reached."""
     if opened.url is None:
         raise ConfigurationError("this server has no address for players; start it with mcpgym serve")
     lines = Lines()
@@ -102,11 +114,9 @@ async def _play(control: ControlPlane, opened: OpenedEpisode) -> None:
             messages = await _rounds(control, opened, client, tools, lines)
         except Leave:
             out().print("\n[dim]You left before the end.[/dim]")
-            return
+            return False
     _print_score(await control.score(opened.token, messages))
-    out().print(
-        f"[dim]The same again: mcpgym play {opened.environment} --task {opened.task} --seed {opened.seed}[/dim]"
-    )
+    return True
 
 
 async def _rounds(
@@ -133,10 +143,7 @@ async def _rounds(
         result = await client.call_tool(name, arguments)
         text = "\n".join(getattr(block, "text", f"[{block.type}]") for block in result.content)
         messages.append(tool_answer(call, text, is_error=bool(result.is_error)))
-        if result.is_error:
-            out().print(Text(clean(text), style="yellow"))
-        else:
-            out().print(observation(text))
+        out().print(observation(text, "yellow" if result.is_error else ""))
         out().print()
     return messages
 

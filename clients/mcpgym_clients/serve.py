@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcpgym.episodes import Episodes, Limits
 from mcpgym.registry import environment_class, environment_names, load_environment
+from mcpgym.stopping import Stopping
 from mcpgym_clients.console import warn
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.options import parse_config
+
+if TYPE_CHECKING:
+    from mcpgym.wire.stdio import Wire
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -44,11 +50,14 @@ def run(options: ServeOptions) -> int:
     Raises:
         UsageProblem, ConfigurationError: options contradict each other, or something named is not there.
     """
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     _refuse_contradictions(options)
-    episodes = load(options)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     if options.stdio:
-        return _serve_stdio(options, episodes)
+        from mcpgym.wire.stdio import Wire
+
+        wire = Wire()  # before any environment is imported: whatever it prints then is no protocol
+        return Stopping().run(lambda stopping: _serve_stdio(options, load(options), wire, stopping))
+    episodes = load(options)
     if options.host not in LOOPBACK:
         warn(
             f"--host {options.host} lets other machines play here; players need no password, only the address. "
@@ -122,5 +131,24 @@ def _refuse_contradictions(options: ServeOptions) -> None:
         raise UsageProblem("a process that is one episode serves one environment: name it")
 
 
-def _serve_stdio(options: ServeOptions, episodes: Episodes) -> int:
-    raise NotImplementedError
+async def _serve_stdio(options: ServeOptions, episodes: Episodes, wire: Wire, stopping: Stopping) -> None:
+    from mcpgym.wire.stdio import serve_stdio
+
+    bound = None
+    if options.task is not None or options.split is not None:
+        (name,) = episodes.environments
+        bound = await episodes.open(
+            name, task=options.task, split=options.split, index=options.index, seed=options.seed or 0
+        )
+    expiring = asyncio.ensure_future(episodes.expire_forever())
+    served = asyncio.ensure_future(serve_stdio(episodes, bound, wire=wire))
+    asked = asyncio.ensure_future(stopping.wait())
+    try:
+        await asyncio.wait({served, asked}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (expiring, served, asked):
+            task.cancel()
+        await asyncio.wait({expiring, served, asked})
+        await episodes.aclose()
+    if not served.cancelled():
+        served.result()

@@ -43,9 +43,11 @@ def run(path: Path, index: int | None, failed: bool) -> None:
             with contextlib.suppress(ValueError, KeyError, TypeError):  # another version's summary hides no trace
                 out().print(render(json.loads((path / SUMMARY).read_text("utf-8"))))
                 out().print()
+        rules: list[Message] = []
         for place, trace in chosen:
-            out().print(render_trace(trace, place))
+            out().print(render_trace(trace, place, known=rules))
             out().print()
+            rules = [message for message in trace.messages if message["role"] == "system"]
         if failed and not chosen:
             out().print(f"None of the {len(traces)} traces was lost, penalised or left unscored.")
 
@@ -69,11 +71,11 @@ def went_badly(trace: Trace) -> bool:
     return trace.score.total <= 0 or any(value is not None and value < 0 for value in trace.score.components.values())
 
 
-def render_trace(trace: Trace, place: int) -> Group:
-    """One trace: what was asked, thought, called and answered, and what it was worth."""
+def render_trace(trace: Trace, place: int, known: Sequence[Message] = ()) -> Group:
+    """One trace: what was asked, thought, called and answered, and what it was worth; without messages in ``known``."""
     title = f"[bold]{place}[/bold]  {escaped(trace.environment)} {escaped(trace.task)}, seed {trace.seed}"
     parts: list[Any] = [Rule(f"{title}  [dim]{escaped(trace.policy)}[/dim]", align="left", style="dim")]
-    parts += [*map(_message, trace.messages), _ending(trace)]
+    parts += [*(_message(message) for message in trace.messages if message not in known), _ending(trace)]
     return Group(*parts)
 
 
@@ -81,14 +83,14 @@ def _message(message: Message) -> Any:
     content = clean(message.get("content") or "")
     match message["role"]:
         case "system":
-            return Padding(Text(content, style="dim"), (0, 0, 1, 0))
+            return Padding(Text(content, style="dim"), (0, 0, 1, 0), expand=False)
         case "assistant":
             return Group(*_turn(message, content))
         case "tool":
-            shown = Text(content, style="yellow") if message.get("is_error") else observation(content)
-            return Padding(shown, (0, 0, 1, 2))
+            shown = observation(content, "yellow" if message.get("is_error") else "")
+            return Padding(shown, (0, 0, 1, 2), expand=False)
         case _:
-            return Padding(observation(content), (0, 0, 1, 0))
+            return Padding(observation(content), (0, 0, 1, 0), expand=False)
 
 
 def _turn(message: Message, content: str) -> Iterator[Any]:

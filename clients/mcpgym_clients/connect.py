@@ -1,0 +1,38 @@
+"""How a client of somebody else's is told about our servers."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+HTTP_URL = "http://127.0.0.1:8000"
+
+
+def own_command() -> list[str]:
+    """How this installation is run from anywhere, by absolute paths: a client's working folder and PATH are its own."""
+    script = Path(sys.executable).with_name("mcpgym.exe" if sys.platform == "win32" else "mcpgym")
+    return [str(script)] if script.is_file() else [sys.executable, "-m", "mcpgym_clients"]
+
+
+def stdio_command(environments: Sequence[str] = ()) -> list[str]:
+    """The command of a stdio server."""
+    return [*own_command(), "serve", *environments, "--stdio"]
+
+
+def claude_stdio(name: str, environments: Sequence[str] = ()) -> str:
+    """What adds a stdio server to Claude Code."""
+    return shlex.join(["claude", "mcp", "add", name, "--", *stdio_command(environments)])
+
+
+def claude_http(name: str, url: str = f"{HTTP_URL}/mcp") -> str:
+    """What adds a running HTTP server to Claude Code."""
+    return shlex.join(["claude", "mcp", "add", "--transport", "http", name, url])
+
+
+def client_json(name: str, environments: Sequence[str] = ()) -> str:
+    """The entry that most clients' configuration files take for a stdio server."""
+    command, *arguments = stdio_command(environments)
+    return json.dumps({"mcpServers": {name: {"command": command, "args": arguments}}}, ensure_ascii=False)
