@@ -230,6 +230,51 @@ def legacy_call(name: str, arguments: Mapping[str, Any] | None = None) -> tuple[
     return headers, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
+Headers = list[tuple[bytes, bytes]]
+
+
+def raw_headers(headers: Mapping[str, str]) -> Headers:
+    """Headers as ASGI carries them."""
+    return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+
+
+async def ask(
+    app: PlayerApp, path: str, headers: Headers, body: bytes, method: str = "POST", chunks: int = 1
+) -> tuple[int, bytes | None, bytes]:
+    """Status, content type and body that ``app`` answers to one request, without a socket between."""
+    size = max(1, -(-len(body) // chunks))
+    parts = [body[i : i + size] for i in range(0, len(body), size)] or [b""]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if parts:
+            part = parts.pop(0)
+            return {"type": "http.request", "body": part, "more_body": bool(parts)}
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": headers,
+        "client": ("127.0.0.1", 50000),
+        "server": ("127.0.0.1", 8000),
+    }
+    await app(scope, receive, send)
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    answered = dict(sent[0]["headers"])
+    return sent[0]["status"], answered.get(b"content-type"), sent[1]["body"]
+
+
 async def stdio_main(bound: bool) -> None:
     """A stdio server of the toys, as a program."""
     from mcpgym.wire.stdio import Wire, serve_stdio

@@ -26,6 +26,7 @@ _CAPABILITIES_META = "io.modelcontextprotocol/clientCapabilities"
 _INFO_META = "io.modelcontextprotocol/clientInfo"
 _LEVEL_META = "io.modelcontextprotocol/logLevel"
 _PLAIN_CAPABILITIES = frozenset({"roots", "sampling", "elicitation", "experimental", "extensions"})
+_PLAIN_INFO = frozenset({"name", "version", "title", "description", "websiteUrl"})
 _ACCEPTED = frozenset(
     {b"application/json", b"application/json, text/event-stream", b"application/json,text/event-stream", b"*/*"}
 )
@@ -138,6 +139,7 @@ def _is_plain(meta: dict[str, Any]) -> bool:
         type(info) is dict
         and "name" in info
         and "version" in info
+        and info.keys() <= _PLAIN_INFO
         and all(type(value) is str for value in info.values())
     ):
         return False

@@ -1,0 +1,425 @@
+"""The fast lane answers what the SDK answers: same status, same content type, same bytes, for good and bad requests."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import copy
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from wire_toys import Headers, ask, modern_call, raw_headers, toy_episodes
+
+from mcpgym.episode import Episode
+from mcpgym.wire import PlayerApp, player_app
+
+PLAIN_HEADERS, PLAIN = modern_call("add", {"word": "x"})
+PLAIN_HEADERS = {"host": "127.0.0.1:8000", **PLAIN_HEADERS}
+VERSION = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+INFO = "io.modelcontextprotocol/clientInfo"
+LEVEL = "io.modelcontextprotocol/logLevel"
+GONE = object()
+"""Stands for a member that is not there."""
+
+Request = tuple[Headers, bytes, str]
+Answer = tuple[int, bytes | None, bytes]
+
+
+class Twins:
+    """Two apps over one set of environments, one with the fast lane and one without, each with its own episode."""
+
+    def __init__(self, runner: asyncio.Runner) -> None:
+        self.runner = runner
+        self.episodes = toy_episodes()
+        self.fast = player_app(self.episodes, max_body=300_000)
+        self.slow = player_app(self.episodes, max_body=300_000, fast_lane=False)
+        self._contexts = [self.fast.running(), self.slow.running()]
+
+    def open(self) -> tuple[Episode, Episode]:
+        async def both() -> tuple[Episode, Episode]:
+            one, two = [await self.episodes.open("ledger", split="train", index=0) for _ in range(2)]
+            return one, two
+
+        return self.runner.run(both())
+
+    def compare(self, requests: list[Request], path: str = "/e/{}/mcp", state: str = "live") -> list[Answer]:
+        """The answers of both, which must be equal, and must leave the episodes in equal states."""
+
+        async def send(app: PlayerApp, token: str) -> list[Answer]:
+            return [await ask(app, path.format(token), headers, body, method) for headers, body, method in requests]
+
+        async def main() -> list[Answer]:
+            one, two = [await self.episodes.open("ledger", split="train", index=0) for _ in range(2)]
+            for episode in (one, two):
+                if state == "done":
+                    await episode.call("add", {"word": "stop"})
+                if state == "ended":
+                    await self.episodes.close(episode.token)
+            async with asyncio.timeout(20):
+                fast, slow = await send(self.fast, one.token), await send(self.slow, two.token)
+                while one._stuck or two._stuck:  # a thread past its limit is still at work
+                    await asyncio.sleep(0.01)
+            assert fast == slow
+            assert one.state == two.state
+            assert [(c.name, repr(c.arguments), c.text) for c in one.calls] == [
+                (c.name, repr(c.arguments), c.text) for c in two.calls
+            ]
+            return fast
+
+        return self.runner.run(main())
+
+
+@pytest.fixture(scope="module")
+def twins() -> Iterator[Twins]:
+    with asyncio.Runner() as runner:
+        made = Twins(runner)
+        over = asyncio.Event()
+
+        async def hold() -> None:
+            async with made.fast.running(), made.slow.running():
+                await over.wait()
+
+        async def start() -> asyncio.Task[None]:
+            task = asyncio.ensure_future(hold())
+            await asyncio.sleep(0)
+            return task
+
+        async def stop(task: asyncio.Task[None]) -> None:
+            over.set()
+            await task
+
+        task = runner.run(start())
+        yield made
+        runner.run(stop(task))
+
+
+def body_with(*path: str, value: Any, base: Any = None) -> bytes:
+    """The plain request with one member changed, or taken out."""
+    made = copy.deepcopy(base or PLAIN)
+    node = made
+    for step in path[:-1]:
+        node = node[step]
+    if value is GONE:
+        node.pop(path[-1], None)
+    else:
+        node[path[-1]] = value
+    return json.dumps(made).encode()
+
+
+def headers_with(name: str, value: Any) -> Headers:
+    return raw_headers({key: text for key, text in PLAIN_HEADERS.items() if key != name}) + (
+        [] if value is GONE else [(name.encode(), value if isinstance(value, bytes) else value.encode())]
+    )
+
+
+def named(name: str, header: Any = GONE) -> Request:
+    """A call of ``name``, with its name in the routing header unless another header is given."""
+    header = name if header is GONE else header
+    return headers_with("mcp-name", header), body_with("params", "name", value=name), "POST"
+
+
+def sentinel(name: str) -> str:
+    return f"=?base64?{base64.b64encode(name.encode()).decode()}?="
+
+
+def deep(levels: int, left: str = '{"a":', right: str = "}") -> bytes:
+    return json.dumps(PLAIN).replace('{"word": "x"}', f'{{"word": {left * levels}1{right * levels}}}').encode()
+
+
+def arguments(text: str) -> bytes:
+    return json.dumps(PLAIN).replace('{"word": "x"}', text).encode()
+
+
+def corpus() -> dict[str, Request]:
+    plain_body = json.dumps(PLAIN).encode()
+    bodies: dict[str, bytes] = {"plain": plain_body}
+
+    def members(place: tuple[str, ...], values: list[Any]) -> None:
+        for number, value in enumerate(values):
+            label = "gone" if value is GONE else ascii(value)[:30]
+            bodies[f"{'.'.join(place)} {number} {label}"] = body_with(*place, value=value)
+
+    whole = [0, -1, 2**31, 2**53, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**100]
+    members(("id",), [*whole, "a", "", "é", '"\\', "a" * 999, "\ud800", True, False, None, 1.0, 1.5, [], {}, GONE])
+    members(("jsonrpc",), ["1.0", 2.0, None, GONE])
+    methods = ["tools/Call", "tools/list", "server/discover", "ping", "initialize", "nope", "", 5, None, GONE]
+    members(("method",), methods)
+    members(("extra",), [1, None])
+    members(("params",), [None, [], "x", {}, GONE])
+    members(("params", "name"), ["nope", "", "é", "\ud800", "_meta", "__init__", 5, None, [], GONE])
+    members(("params", "arguments"), [{}, None, [], "x", 5, {"word": 5}, {"word": "x", "more": 1}, {"": ""}, GONE])
+    members(("params", "arguments", "times"), [0, 9, 10, -1, 2.0, 2.5, True, None, "2", 10**30, float("inf")])
+    members(
+        ("params", "arguments", "word"),
+        ["é", "東京 ☃ \U0001f3b2", "\x00\x7f\n\t", '"\\/', "\ud800", "\u2028", "a" * 9999, "stop"],
+    )
+    members(("params", "task"), [{"ttl": 1}, None])
+    members(("params", "inputResponses"), [{}, {"a": {"roots": []}}, 5])
+    members(("params", "requestState"), ["s", 5, None])
+    members(("params", "_meta"), [None, [], {}, "x", GONE])
+    members(("params", "_meta", VERSION), ["2025-11-25", "2099-01-01", "", None, 5, GONE])
+    empty_each = {name: {} for name in ("roots", "sampling", "elicitation", "experimental", "extensions")}
+    members(
+        ("params", "_meta", CAPABILITIES),
+        [None, [], "x", empty_each, {"other": {}}, {"roots": {"listChanged": True}}, {"sampling": {"tools": {}}},
+         {"roots": 5}, {"elicitation": {"form": {}}}, {"extensions": {"a/b": {}}}, {"roots": None}, GONE],
+    )  # fmt: skip
+    info = {"name": "t", "version": "1"}
+    members(
+        ("params", "_meta", INFO),
+        [None, [], {}, {"name": "t"}, {"name": 5, "version": "1"}, {**info, "title": "T"}, {**info, "title": None},
+         {**info, "icons": []}, {**info, "icons": "x"}, {**info, "other": "y"}, {**info, "title": 5}, GONE],
+    )  # fmt: skip
+    members(("params", "_meta", LEVEL), ["info", "loud", None, 5])
+    members(("params", "_meta", "progressToken"), ["t", 5, True, None, 1.5, [], {}])
+    members(("params", "_meta", "mcpgym/idempotencyKey"), ["k", "", 5, None, "k" * 500])
+    members(("params", "_meta", "claudecode/toolUseId"), ["toolu_1", {}])
+    members(("params", "_meta", "traceparent"), ["00-" + "1" * 32 + "-" + "2" * 16 + "-01", "bad", 5])
+    members(("params", "_meta", "io.modelcontextprotocol/related-task"), [{"taskId": "t"}, 5])
+    bodies |= {
+        "empty": b"", "null": b"null", "a number": b"1", "an empty batch": b"[]", "a batch": b"[" + plain_body + b"]",
+        "not json": b"{", "two values": plain_body + b"{}", "spaces around": b" \n" + plain_body + b"\r\n ",
+        "a byte order mark": b"\xef\xbb\xbf" + plain_body, "utf-16": json.dumps(PLAIN).encode("utf-16"),
+        "utf-32": json.dumps(PLAIN).encode("utf-32"), "latin-1": plain_body.replace(b'"x"', b'"\xe9"'),
+        "a surrogate in utf-8": plain_body.replace(b'"x"', b'"\xed\xa0\x80"'),
+        "a pair escaped": plain_body.replace(b'"x"', b'"\\ud83c\\udfb2"'),
+        "a response": b'{"jsonrpc":"2.0","id":1,"result":{}}', "NaN": arguments('{"word":"x","times":NaN}'),
+        "-Infinity": arguments('{"word":-Infinity}'), "1e999": arguments('{"word":"x","times":1e999}'),
+        "an int of 4300 digits": arguments('{"word":"x","times":' + "9" * 4300 + "}"),
+        "an int of 4301 digits": arguments('{"word":"x","times":' + "9" * 4301 + "}"),
+        "a key twice": arguments('{"word":"x","word":"y"}'),
+        "an id twice": plain_body.replace(b'"id": 1', b'"id": 1, "id": 2'),
+        **{f"deep {levels}": deep(levels) for levels in (10, 60, 64, 70, 300, 900, 20_000)},
+        "deep list": deep(200, "[", "]"), "too large": plain_body + b" " * 300_000,
+        "a notification": json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled"}).encode(),
+    }  # fmt: skip
+    found: dict[str, Request] = {
+        f"body: {name}": (raw_headers(PLAIN_HEADERS), body, "POST") for name, body in bodies.items()
+    }
+
+    def header(name: str, values: list[Any]) -> None:
+        for number, value in enumerate(values):
+            label = "gone" if value is GONE else ascii(value)[:30]
+            found[f"header: {name} {number} {label}"] = headers_with(name, value), plain_body, "POST"
+        found[f"header: {name} twice"] = (
+            raw_headers(PLAIN_HEADERS) + raw_headers({name: PLAIN_HEADERS.get(name, "1")}),
+            plain_body,
+            "POST",
+        )
+
+    header(
+        "host",
+        [GONE, "localhost:1", "LOCALHOST", "[::1]:8000", "evil.example", "127.0.0.1.evil.example", "", "localhost:x"],
+    )
+    header(
+        "origin",
+        [
+            "http://localhost:3000",
+            "https://127.0.0.1",
+            "http://evil.example",
+            "null",
+            "",
+            "file://",
+            "http://localhost/x",
+        ],
+    )
+    types = ["application/json; charset=utf-8", "APPLICATION/JSON", "text/plain", "application/jsonx", "", GONE]
+    header("content-type", types)
+    accepts = [
+        "application/json",
+        "*/*",
+        "application/*",
+        "text/event-stream",
+        "application/json;q=0.5",
+        "text/html",
+        "",
+        GONE,
+    ]
+    header("accept", accepts)
+    header("mcp-protocol-version", ["2025-11-25", "2025-06-18", "2099-01-01", "", " 2026-07-28", b"\xff", GONE])
+    header("mcp-method", ["tools/list", "TOOLS/CALL", "", b"\xff", GONE])
+    header(
+        "mcp-name", ["read", "ADD", "", sentinel("add"), sentinel("read"), "=?base64?!?=", "=?base64??=", b"\xff", GONE]
+    )
+    header("mcp-param-word", ["x", "y"])
+    header("mcp-session-id", ["abc"])
+    header("idempotency-key", ["k", "", b"\xff"])
+    header("content-length", ["5", "999999999", "x", "-1"])
+    found |= {
+        "name: unicode": named("é", sentinel("é")),
+        "name: unicode unencoded": named("é", b"\xe9"),
+        "name: like a sentinel": named(sentinel("add")),
+        "name: like a sentinel, encoded": named(sentinel("add"), sentinel(sentinel("add"))),
+        "name: unknown": named("nope"),
+        "name: broken tool": named("broken"),
+        "name: long": named("n" * 300),
+    }
+    for name in ("read", "broken"):
+        headers, body = modern_call(name)
+        found[f"call: {name}"] = raw_headers({**PLAIN_HEADERS, **headers}), json.dumps(body).encode(), "POST"
+    for name in ("add_slowly", "add_in_thread"):
+        headers, body = modern_call(name, {"word": "w", "seconds": 0.01})
+        found[f"call: {name}"] = raw_headers({**PLAIN_HEADERS, **headers}), json.dumps(body).encode(), "POST"
+    headers, body = modern_call("overrun", {"seconds": 0.3})
+    found["call: overrun"] = raw_headers({**PLAIN_HEADERS, **headers}), json.dumps(body).encode(), "POST"
+    for method in (
+        "tools/list",
+        "server/discover",
+        "prompts/list",
+        "resources/list",
+        "ping",
+        "nope",
+        "subscriptions/listen",
+    ):
+        asked = headers_with("mcp-method", method)
+        found[f"asked: {method}"] = asked, body_with("method", value=method), "POST"
+    for method in ("GET", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"):
+        found[f"method: {method}"] = raw_headers(PLAIN_HEADERS), plain_body, method
+    return found
+
+
+CORPUS = corpus()
+
+
+def test_the_corpus_is_large_and_varied(twins: Twins) -> None:
+    assert len(CORPUS) >= 200
+    statuses = {twins.compare([request])[0][0] for request in CORPUS.values()}
+    assert statuses >= {200, 202, 400, 403, 404, 405, 406, 413, 421}
+
+
+@pytest.mark.parametrize("state", ["live", "done", "ended"])
+def test_both_lanes_answer_the_corpus_alike(twins: Twins, state: str) -> None:
+    for name, request in CORPUS.items():
+        try:
+            twins.compare([request], state=state)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from error
+
+
+def test_both_lanes_answer_a_key_that_comes_again_alike(twins: Twins) -> None:
+    def keyed(word: str, key: str, header: str | None = None) -> Request:
+        body = copy.deepcopy(PLAIN)
+        body["params"]["arguments"]["word"] = word
+        if key:
+            body["params"]["_meta"]["claudecode/toolUseId"] = key
+        headers = {**PLAIN_HEADERS, **({} if header is None else {"idempotency-key": header})}
+        return raw_headers(headers), json.dumps(body).encode(), "POST"
+
+    answers = twins.compare(
+        [
+            keyed("a", "k1"),
+            keyed("a", "k1"),
+            keyed("b", "k1"),
+            keyed("b", "", "k1"),
+            keyed("a", "", "k1"),
+            keyed("a", ""),
+        ]
+    )
+    texts = [json.loads(body)["result"]["content"][0]["text"] for _, _, body in answers]
+    taken = "this idempotency key belongs to another call; use a new one"
+    assert texts == ["a", "a", taken, taken, "a", "a a"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/e/" + "0" * 32 + "/mcp", 404),
+        ("/e/{}/mcp/", 404),
+        ("/e/{}", 404),
+        ("/e/{}/MCP", 404),
+        ("/e/{}x/mcp", 404),
+        ("//e/{}/mcp", 404),
+        ("/e/{}/mcp/../control/v1", 404),
+        ("/control/v1/episodes/{}", 404),
+        ("/", 404),
+        ("/nope/mcp", 404),
+        ("/mcp", 200),
+        ("/ledger/mcp", 200),
+    ],
+)
+def test_both_lanes_answer_other_paths_alike(twins: Twins, path: str, status: int) -> None:
+    assert twins.compare([CORPUS["body: plain"]], path)[0][0] == status
+
+
+TAKEN: list[Callable[[], Request]] = [
+    lambda: CORPUS["body: plain"],
+    lambda: CORPUS["name: unknown"],
+    lambda: CORPUS["call: add_slowly"],
+    lambda: CORPUS["call: add_in_thread"],
+    lambda: CORPUS["call: broken"],
+    lambda: CORPUS["call: read"],
+    lambda: CORPUS["header: accept 0 'application/json'"],
+    lambda: CORPUS["header: idempotency-key 0 'k'"],
+]
+
+
+@pytest.mark.parametrize("request_of", TAKEN)
+def test_plain_calls_really_take_the_fast_lane(
+    twins: Twins, request_of: Callable[[], Request], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: Any) -> None:
+        raise AssertionError("the SDK was asked")
+
+    async def send() -> Answer:
+        episode = await twins.episodes.open("ledger", split="train", index=0)
+        headers, body, method = request_of()
+        return await ask(twins.fast, f"/e/{episode.token}/mcp", headers, body, method)
+
+    monkeypatch.setattr(twins.fast._hosting, "handle", never)
+    assert twins.runner.run(send())[0] == 200
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("\ud800"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+places = st.sampled_from(
+    [
+        ("id",), ("jsonrpc",), ("method",), ("params",), ("params", "name"), ("params", "arguments"),
+        ("params", "arguments", "word"), ("params", "arguments", "times"), ("params", "arguments", "other"),
+        ("params", "_meta"), ("params", "_meta", VERSION), ("params", "_meta", CAPABILITIES), ("params", "_meta", INFO),
+        ("params", "_meta", LEVEL), ("params", "_meta", "progressToken"), ("params", "_meta", "claudecode/toolUseId"),
+        ("params", "_meta", "odd"), ("params", "odd"), ("odd",), ("params", "_meta", CAPABILITIES, "roots"),
+        ("params", "_meta", INFO, "title"), ("params", "_meta", INFO, "name"),
+    ]
+)  # fmt: skip
+header_names = st.sampled_from([*PLAIN_HEADERS, "origin", "idempotency-key", "mcp-param-word", "content-length"])
+header_values = st.sampled_from([GONE, *PLAIN_HEADERS.values(), sentinel("add"), "read", "tools/list"]) | st.binary(
+    max_size=6
+).filter(lambda value: not set(value) & set(b"\r\n\0"))
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> Request:
+    made = copy.deepcopy(PLAIN)
+    for place, value in draw(st.lists(st.tuples(places, json_values | st.just(GONE)), max_size=2)):
+        node: Any = made
+        for step in place[:-1]:
+            node = node.get(step) if isinstance(node, dict) else None
+        if isinstance(node, dict) and value is GONE:
+            node.pop(place[-1], None)
+        elif isinstance(node, dict):
+            node[place[-1]] = value
+    body = json.dumps(made, ensure_ascii=draw(st.booleans())).encode("utf-8", "surrogatepass")
+    if draw(st.integers(0, 9)) == 0:
+        at = draw(st.integers(0, len(body)))
+        body = body[:at] + draw(st.binary(max_size=2)) + body[at + draw(st.integers(0, 2)) :]
+    headers = raw_headers(PLAIN_HEADERS)
+    for name, value in draw(st.lists(st.tuples(header_names, header_values), max_size=1)):
+        if draw(st.booleans()) or value is GONE:
+            headers = [(key, text) for key, text in headers if key != name.encode()]
+        if value is not GONE:
+            headers.append((name.encode(), value if isinstance(value, bytes) else value.encode()))
+    return headers, body, "POST"
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(requests=st.lists(mutated(), min_size=1, max_size=3), state=st.sampled_from(["live", "live", "done", "ended"]))
+def test_both_lanes_answer_generated_requests_alike(twins: Twins, requests: list[Request], state: str) -> None:
+    twins.compare(requests, state=state)
