@@ -219,11 +219,10 @@ class LocalControl:
             except EpisodeError as error:
                 results[place] = CallResult(str(error), is_error=True, done=True)
                 continue
-            tool = episode.environment.tools.get(call.name)
-            if call.key is None and (tool is None or tool.inline) and not episode.busy:
-                results[place] = await episode.call(call.name, call.arguments)
-            else:
+            answer = episode.call_now(call.name, call.arguments, call.key)
+            if answer is None:
                 waiting[call.token] = [place]
+            results[place] = answer
         if waiting:
             await self._step_beside(calls, waiting, results)
         return cast(list[CallResult], results)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from mcpgym.environment import Environment, settle
-from mcpgym.errors import EpisodeEnded, EpisodeError, ToolError
-from mcpgym.messages import Message, Transcript
+from mcpgym.errors import EpisodeEnded, EpisodeError, RewardError, ToolError
+from mcpgym.messages import Message, Transcript, message_fault
 from mcpgym.rewards import Score, score
 from mcpgym.tasks import Task
 from mcpgym.threads import ToolThreads
@@ -31,7 +31,11 @@ MAX_IN_FLIGHT = 256
 MAX_DEPTH = 64
 """Levels of lists and objects that arguments may have."""
 END_GRACE = 5.0
-"""Seconds that ending an episode waits for what still uses its state."""
+"""Seconds that ending or scoring an episode waits for what still uses its state."""
+RESPOND_SECONDS = 120.0
+"""Seconds an environment has to answer as the user."""
+SCORE_SECONDS = 300.0
+"""Seconds all rewards of an episode have together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +120,13 @@ class Episode:
         tool = self.environment.tools.get(name)
         if tool is not None and not tool.inline:
             return None
+        arguments = {} if arguments is None else arguments
         if key is None:
-            return self._call_inline(name, tool, arguments or {})
+            return self._call_inline(name, tool, arguments)
         what = (name, _fingerprint(arguments))
         if (known := self._remembered(key, what)) is not None:
             return known
-        return self._remember([key], what, self._call_inline(name, tool, arguments or {}))
+        return self._remember([key], what, self._call_inline(name, tool, arguments))
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None, key: str | None = None) -> CallResult:
         """Answer one tool call; never raises for what a policy sent.
@@ -133,6 +138,7 @@ class Episode:
         """
         if (answer := self.call_now(name, arguments, key)) is not None:
             return answer
+        arguments = {} if arguments is None else arguments
         what = (name, _fingerprint(arguments))
         if key is not None and (known := self._remembered(key, what)) is not None:
             return known
@@ -141,7 +147,7 @@ class Episode:
             if len(self._in_flight) >= MAX_IN_FLIGHT:
                 return CallResult(f"{MAX_IN_FLIGHT} calls are waiting already; send fewer at once", is_error=True)
             flight = _InFlight(what, set())
-            flight.task = asyncio.get_running_loop().create_task(self._call_in_turn(name, arguments or {}, flight))
+            flight.task = asyncio.get_running_loop().create_task(self._call_in_turn(name, arguments, flight))
             self._in_flight.append(flight)
             flight.task.add_done_callback(lambda _, landed=flight: self._in_flight.remove(landed))  # type: ignore[misc]
         if key is not None:
@@ -211,15 +217,17 @@ class Episode:
         if (refused := self._refusal(tool.name, tool, arguments)) is not None:
             return refused
         started = time.perf_counter()
-        try:
-            parsed = tool.parser.parse(arguments)
-        except ValueError as problem:
-            return self._invalid(tool, arguments, str(problem), started)
         work: asyncio.Future[Any] | None = None
         try:
             async with asyncio.timeout(tool.timeout):
                 if self._stuck is not None:
                     await asyncio.wait((self._stuck,))
+                    if (refused := self._refusal(tool.name, tool, arguments)) is not None:
+                        return refused  # what was still running has ended the episode
+                try:
+                    parsed = tool.parser.parse(arguments)
+                except ValueError as problem:
+                    return self._invalid(tool, arguments, str(problem), started)
                 work = await self._begin(tool, parsed)
                 flight.runs_on = not tool.is_async
                 await asyncio.wait((work,))
@@ -260,6 +268,8 @@ class Episode:
             work.exception()  # looked at, so that the loop does not report it
         if self._stuck is work:
             self._stuck = None
+            if not self.done:
+                self._look_whether_done()
 
     def _refusal(self, name: str, tool: Tool | None, arguments: Mapping[str, Any]) -> CallResult | None:
         if self.ended is not None:
@@ -278,6 +288,8 @@ class Episode:
     def _invalid(self, tool: Tool, arguments: Mapping[str, Any], problem: str, started: float) -> CallResult:
         try:
             text = self.environment.invalid_arguments(self.state, tool.name, problem)
+            if not isinstance(text, str):
+                raise TypeError(f"invalid_arguments gave {type(text).__name__}; it must return what the policy reads")
         except Exception as error:
             return self._failed(tool, arguments, error, started)
         return self._record(tool.name, arguments, text, True, started)
@@ -285,11 +297,14 @@ class Episode:
     def _failed(self, tool: Tool, arguments: Mapping[str, Any], error: BaseException, started: float) -> CallResult:
         if isinstance(error, ToolError):
             return self._record(tool.name, arguments, str(error), True, started)
-        self.failure = f"{tool.name} failed: {type(error).__name__}: {error}"
-        logger.error("%s: task %s: %s", self.environment.name, self.task.id, self.failure, exc_info=error)
+        problem = f"{tool.name} failed: {type(error).__name__}: {error}"
+        self.failure = self.failure or problem
+        logger.error("%s: task %s: %s", self.environment.name, self.task.id, problem, exc_info=error)
         return self._record(tool.name, arguments, f"{tool.name} failed inside the environment", True, started)
 
     def _record(self, name: str, arguments: Mapping[str, Any], text: str, is_error: bool, started: float) -> CallResult:
+        if not text.isascii():
+            text = _sendable(text)
         record = CallRecord(name, arguments, text, is_error, (time.perf_counter() - started) * 1e3)
         self.calls.append(record)
         self.on_call(self, record)
@@ -298,16 +313,30 @@ class Episode:
 
     def _count_turn(self) -> None:
         self.turns += 1
+        if self._stuck is None:  # else when what still uses the state has ended
+            self._look_whether_done()
+
+    def _look_whether_done(self) -> None:
         try:
             if self.environment.is_done(self.state):
                 self.stop_reason = "done"
+            elif self.turns >= min(self.environment.max_turns or MAX_CALLS, MAX_CALLS):
+                self.stop_reason = "max_turns"
         except Exception as error:
-            self.failure = f"is_done failed: {type(error).__name__}: {error}"
+            self.failure = self.failure or f"is_done failed: {type(error).__name__}: {error}"
             self.stop_reason = "failed"
             logger.exception("%s: task %s: is_done failed", self.environment.name, self.task.id)
-            return
-        if self.stop_reason is None and self.turns >= min(self.environment.max_turns or MAX_CALLS, MAX_CALLS):
-            self.stop_reason = "max_turns"
+
+    async def _quiet(self) -> None:
+        """Wait until nothing uses the state any more.
+
+        Raises:
+            EpisodeError: a call that nothing can stop still does.
+        """
+        if self._stuck is not None:
+            await asyncio.wait((self._stuck,), timeout=END_GRACE)
+            if self._stuck is not None:
+                raise EpisodeError("a call that ran over its time limit is still running, and nothing can stop it")
 
     async def respond(self, messages: Sequence[Message]) -> list[Message] | None:
         """What the environment says, as the user, to a policy that stopped without a tool call; None ends it.
@@ -319,18 +348,22 @@ class Episode:
         async with self._lock:
             if self.ended is not None:
                 raise EpisodeEnded(f"this episode has ended: {self.ended}")
+            await self._quiet()
             if self.stop_reason is not None:
                 return None
             try:
-                answer = await settle(self.environment.respond(self.state, Transcript(messages)))
+                async with asyncio.timeout(RESPOND_SECONDS):
+                    answer = await settle(self.environment.respond(self.state, Transcript(messages)))
+                answer = None if answer is None else _sound(answer)
             except Exception as error:
-                self.failure = f"respond failed: {type(error).__name__}: {error}"
-                raise EpisodeError(self.failure) from error
+                problem = f"respond failed: {type(error).__name__}: {error}"
+                self.failure = self.failure or problem
+                raise EpisodeError(problem) from error
             if answer is None:
                 self.stop_reason = "answered"
                 return None
             self._count_turn()
-            return list(answer)
+            return answer
 
     async def score(self, transcript: Sequence[Message] | None) -> Score:
         """The episode's score; ``transcript`` is what the policy wrote, where the caller has it.
@@ -345,15 +378,27 @@ class Episode:
                 raise EpisodeEnded(f"this episode has ended: {self.ended}")
             if self.failure is not None:
                 raise EpisodeError(f"no score, the environment broke: {self.failure}")
-            made = await score(
-                self.environment.rewards,
-                self.environment,
-                self.state,
-                transcript=None if transcript is None else Transcript(transcript),
-                task=self.task,
-                calls=tuple(self.calls),
-            )
-            return Score(made.total, made.components, self.environment.game_outcome(self.state))
+            await self._quiet()
+            try:
+                async with asyncio.timeout(SCORE_SECONDS):
+                    made = await score(
+                        self.environment.rewards,
+                        self.environment,
+                        self.state,
+                        transcript=None if transcript is None else Transcript(transcript),
+                        task=self.task,
+                        calls=tuple(self.calls),
+                    )
+                outcome = self.environment.game_outcome(self.state)
+            except TimeoutError as error:
+                raise RewardError(f"no score within {SCORE_SECONDS:g} s") from error
+            except RewardError:
+                raise
+            except Exception as error:
+                raise RewardError(f"game_outcome failed: {type(error).__name__}: {error}") from error
+            if outcome not in (None, "win", "draw", "loss"):
+                raise RewardError(f"game_outcome gave {outcome!r}; it is 'win', 'draw', 'loss' or None")
+            return Score(made.total, made.components, outcome)
 
     async def end(self, why: str) -> None:
         """Cancel what runs, let the environment release the state, and answer nothing more."""
@@ -389,8 +434,15 @@ async def _no_exit(handler: Awaitable[Any]) -> Any:
         raise RuntimeError(f"SystemExit: {error}") from error
 
 
+def _sound(messages: Sequence[Message]) -> list[Message]:
+    for message in messages:
+        if (fault := message_fault(message)) is not None:
+            raise TypeError(f"a message {fault}; return a list of messages")
+    return list(messages)
+
+
 def _too_deep(arguments: Any) -> bool:
-    level = [arguments]
+    level = [arguments] if isinstance(arguments, (dict, list)) else []
     for _ in range(MAX_DEPTH):
         level = [
             item
@@ -406,11 +458,16 @@ def _too_deep(arguments: Any) -> bool:
 def _fingerprint(arguments: Any) -> str:
     """A text that is equal for equal arguments, whatever a client sent as them."""
     try:
-        return json.dumps(arguments or {}, sort_keys=True, default=repr)
+        return json.dumps(arguments, sort_keys=True, default=repr)
     except RecursionError:
         return "too deep"  # such calls are all refused alike
     except (TypeError, ValueError):
         return repr(arguments)
+
+
+def _sendable(text: str) -> str:
+    """``text`` as UTF-8 can carry it: a lone surrogate (from a file name, or from what a policy sent) is written out."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _text(answer: Any) -> str:

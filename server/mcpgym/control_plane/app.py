@@ -257,7 +257,9 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
                 raise ClientGone
         return task.result()
     finally:
-        task.cancel()
+        if not task.done():
+            task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody else will look
+            task.cancel()
 
 
 async def _disconnected(receive: Callable[[], Awaitable[Mapping[str, Any]]]) -> None:
