@@ -196,6 +196,7 @@ class Episode:
                 result = self._call_inline(name, tool, arguments)
             else:
                 result = await self._call_slow(tool, arguments, flight)
+                self.last_used = time.monotonic()
             return self._remember(flight.keys, flight.what, result)
 
     def _call_inline(self, name: str, tool: Tool | None, arguments: Mapping[str, Any]) -> CallResult:
@@ -466,7 +467,7 @@ def _fingerprint(arguments: Any) -> str:
 
 
 def _sendable(text: str) -> str:
-    """``text`` as UTF-8 can carry it: a lone surrogate (from a file name, or from what a policy sent) is written out."""
+    """``text`` as UTF-8 can carry it: a lone surrogate (from a file name, or from a policy) is written out."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

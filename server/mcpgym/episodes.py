@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import logging
 import secrets
 import time
@@ -22,7 +24,6 @@ from mcpgym.errors import (
     UnknownNameError,
 )
 from mcpgym.registry import configure, load_environment
-from mcpgym.schema import canonical_json
 from mcpgym.tasks import Task
 from mcpgym.threads import ToolThreads
 
@@ -77,7 +78,8 @@ class Episodes:
         self._tombstones: OrderedDict[str, Tombstone] = OrderedDict()
         self._configured: OrderedDict[tuple[str, str], Environment[Any, Any, Any]] = OrderedDict()
         self._threads: ToolThreads | None = None
-        self._opening = 0
+        self._opening: list[Environment[Any, Any, Any]] = []
+        self._closings = 0
         self._forgotten: list[Environment[Any, Any, Any]] = []
 
     @classmethod
@@ -102,7 +104,7 @@ class Episodes:
         if not config:
             return served
         merged = {**served.config.model_dump(exclude_unset=True), **config}
-        key = (name, canonical_json(_jsonable(merged)))
+        key = (name, json.dumps(merged, sort_keys=True, default=repr))
         if key not in self._configured:
             self._configured[key] = configure(type(served), merged)
             if len(self._configured) > MAX_CONFIGURATIONS:
@@ -112,7 +114,7 @@ class Episodes:
 
     def _forget_configuration(self) -> None:
         """Drop the least used configuration that no live episode needs; with all in use, keep them."""
-        used = [episode.environment for episode in self._live.values()]
+        used = [*self._opening, *(episode.environment for episode in self._live.values())]
         for key, environment in list(self._configured.items())[:-1]:
             if not any(environment is other for other in used):
                 self._forgotten.append(self._configured.pop(key))
@@ -139,24 +141,33 @@ class Episodes:
         environment = self.environment(name, config)
         row = _row(environment, task, split, index)
         self._make_room()
-        self._opening += 1
+        self._opening.append(environment)
+        closings = self._closings
         try:
             episode = await self._begin(environment, row, seed)
         finally:
-            self._opening -= 1
-        token = episode.token
-        self._live[token] = episode
+            self._opening.remove(environment)
+        if self._closings != closings:
+            await episode.end("closed with the server")
+            raise EpisodeEnded("the server was closed while this episode began")
+        self._live[episode.token] = episode
         self.counters.opened += 1
         return episode
 
     async def _begin(self, environment: Environment[Any, Any, Any], row: Task, seed: int) -> Episode:
         if self._threads is None:
             self._threads = ToolThreads(MAX_TOOL_THREADS)
+        made = False
         try:
             state = await settle(environment.reset(row, seed))
+            made = True
             messages = tuple(environment.messages(row, state))
+            over = environment.is_done(state)
         except Exception as error:
             logger.exception("%s: task %s: reset failed", environment.name, row.id)
+            if made:
+                with contextlib.suppress(Exception):
+                    await settle(environment.close(state))
             raise EpisodeError(f"{environment.name} could not begin task {row.id}: {error}") from error
         return Episode(
             token=secrets.token_hex(16),
@@ -167,6 +178,7 @@ class Episodes:
             messages=messages,
             threads=self._threads,
             on_call=self._count,
+            stop_reason="done" if over else None,
         )
 
     def get(self, token: str) -> Episode:
@@ -205,12 +217,14 @@ class Episodes:
 
     async def expire(self) -> int:
         """End every episode that has been idle too long; how many there were."""
-        deadline = time.monotonic() - self.limits.idle_seconds
-        idle = [token for token, episode in self._live.items() if episode.last_used < deadline and not episode.busy]
-        for token in idle:
-            await self.close(token, f"expired after {self.limits.idle_seconds:g} s without a call")
+        expired = 0
+        for token, episode in list(self._live.items()):
+            deadline = time.monotonic() - self.limits.idle_seconds  # each close may take a while
+            if episode.last_used < deadline and not episode.busy and token in self._live:
+                expired += 1
+                await self.close(token, f"expired after {self.limits.idle_seconds:g} s without a call")
         await self._shut_down_forgotten()
-        return len(idle)
+        return expired
 
     async def expire_forever(self) -> None:
         """Run :meth:`expire` now and then until cancelled."""
@@ -223,6 +237,7 @@ class Episodes:
 
     async def aclose(self) -> None:
         """End every episode and shut the environments down."""
+        self._closings += 1
         for token in list(self._live):
             await self.close(token, "closed with the server")
         self._forgotten += [*self.environments.values(), *self._configured.values()]
@@ -239,7 +254,7 @@ class Episodes:
                 logger.exception("%s: shutdown failed", environment.name)
 
     def _make_room(self) -> None:
-        if len(self._live) + self._opening >= self.limits.live:
+        if len(self._live) + len(self._opening) >= self.limits.live:
             raise TooManyEpisodes(
                 f"{len(self._live)} episodes are live, which is this server's cap; "
                 "close some, wait for idle ones to expire, or raise the cap (--max-episodes)"
@@ -260,10 +275,6 @@ def _row(environment: Environment[Any, Any, Any], task: str | None, split: str |
     if split is None:
         raise ConfigurationError(f"which task? Give its id, or a split ({', '.join(environment.splits)}) and an index")
     return environment.task_at(split, index or 0)  # type: ignore[no-any-return]
-
-
-def _jsonable(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value if isinstance(value, (str, int, float, bool)) else repr(value) for key, value in values.items()}
 
 
 def listings(environment: Environment[Any, Any, Any]) -> Sequence[Mapping[str, Any]]:

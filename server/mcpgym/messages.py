@@ -6,8 +6,8 @@ only place that knows their shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, NotRequired
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NotRequired, get_args
 
 from typing_extensions import TypedDict
 
@@ -75,6 +75,17 @@ def tool_answer(call: ToolCall, text: str, *, is_error: bool = False) -> Message
     if is_error:
         message["is_error"] = True
     return message
+
+
+def message_fault(message: object) -> str | None:
+    """What is wrong with a chat message, whoever made it; None if nothing is."""
+    if not isinstance(message, Mapping):
+        return f"is {type(message).__name__}, not a mapping with role and content"
+    if message.get("role") not in get_args(Role):
+        return f"has the role {message.get('role')!r}; there is: {', '.join(get_args(Role))}"
+    if not isinstance(message.get("content"), str):
+        return f"has {type(message.get('content')).__name__} for content, not text"
+    return None
 
 
 class Transcript(Sequence[Message]):

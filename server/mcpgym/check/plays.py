@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -13,7 +13,7 @@ from mcpgym.environment import Environment
 from mcpgym.episode import CallResult, Episode
 from mcpgym.episodes import Episodes
 from mcpgym.errors import McpgymError
-from mcpgym.messages import Message, assistant, tool_answer, tool_call
+from mcpgym.messages import Message, assistant, message_fault, tool_answer, tool_call
 from mcpgym.rewards import Score
 
 SAYINGS = ("Done.", "<think>Let me see.</think> 42", "I do not know.", "<answer>x</answer>")
@@ -261,17 +261,6 @@ def random_plan(environment: Environment[Any, Any, Any], random: Random, length:
     return (*acts, *(Act(None, text=random.choice(SAYINGS)) for _ in range(4)))
 
 
-def message_fault(message: object) -> str | None:
-    """What is wrong with a chat message; None if nothing is."""
-    if not isinstance(message, Mapping):
-        return f"is {type(message).__name__}, not a mapping with role and content"
-    if message.get("role") not in {"system", "user", "assistant", "tool"}:
-        return f"has the role {message.get('role')!r}"
-    if not isinstance(message.get("content"), str):
-        return f"has {type(message.get('content')).__name__} for content, not text"
-    return None
-
-
 def dump(value: Any) -> str:
     """``value`` as JSON text that never fails."""
     try:
@@ -283,11 +272,6 @@ def dump(value: Any) -> str:
 def show(text: str, limit: int = 160) -> str:
     """``text``, short enough for a report."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def with_text(act: Act, text: str) -> Act:
-    """The same act with other words around it."""
-    return replace(act, text=text)
 
 
 def _named(error: BaseException) -> str:

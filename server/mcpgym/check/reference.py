@@ -6,10 +6,11 @@ import json
 from random import Random
 from typing import Any
 
-from mcpgym.check.plays import Act, Place, Plan, Player, message_fault
+from mcpgym.check.plays import Act, Place, Plan, Player
 from mcpgym.check.report import Report
 from mcpgym.check.rules_plays import Make, over, report_broken
 from mcpgym.environment import settle
+from mcpgym.messages import message_fault
 from mcpgym.tasks import derive_seed
 
 MAX_TURNS = 60

@@ -117,7 +117,7 @@ async def check_done(make: Make, planned: Planned, first: Sequence[Play], report
     for before, (place, plan) in zip(first, planned, strict=True):
         after = await play(over(environment), place, plan, ask_often=True)
         report_broken([after], report)
-        if not after.broken and (difference := before.difference(after)) is not None:
+        if after.broken == before.broken and (difference := before.difference(after)) is not None:
             problem = f"asked more than once whether it is done, {difference}"
             report.add("done", problem, str(place), _FIXES["done"])
     report.episodes += len(planned)

@@ -12,7 +12,7 @@ from mcpgym.environment import Environment
 from mcpgym.errors import McpgymError
 from mcpgym.messages import Message, assistant, tool_answer, tool_call, user
 
-_MISNAMED = {"messages", "completion", "completions", "prompt", "transcripts", "answer", "info", "call_log", "turns"}
+_MISNAMED = {"messages", "completion", "completions", "prompt", "transcripts", "conversation"}
 
 
 def check_rubric(environment: Environment[Any, Any, Any], report: Report) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mcpgym.check.plays import dump, message_fault, show
+from mcpgym.check.plays import dump, show
 from mcpgym.check.report import Report
 from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError, UnknownNameError
+from mcpgym.messages import message_fault
 from mcpgym.schema import schema_faults
 from mcpgym.tasks import Task
 
@@ -128,7 +130,7 @@ def _check_sequence(
         else:
             report.add("tasks", f"has {count} tasks, and yet one at {index}", split, fix)
     try:
-        ends = dump(tasks[-1]) == dump(tasks[count - 1]) and [t.id for t in tasks[:2]] == [t.id for _, t in rows[:2]]
+        ends = _text(tasks[-1]) == _text(tasks[count - 1]) and [t.id for t in tasks[:2]] == [t.id for _, t in rows[:2]]
         first = [task.id for _, task in zip(range(3), tasks, strict=False)]
         ends &= first == [task.id for _, task in rows[:3]]
         if count <= 2 * SAMPLE:
@@ -145,9 +147,15 @@ def _check_sequence(
             problem = f"task({task.id!r}) does not find it"
             report.add("task-ids", problem, f"{split}[{index}]", "make ids with task_id(split, index)")
             continue
-        if dump(found) != dump(task):
+        if _text(found) != _text(task):
             problem = f"task({task.id!r}) finds another task"
             report.add("task-ids", problem, f"{split}[{index}]", "make ids with task_id(split, index)")
+
+
+def _text(task: Task) -> str:
+    return dump(
+        [*(getattr(task, field.name) for field in dataclasses.fields(task) if field.name != "info"), {**task.info}]
+    )
 
 
 def snapshot(environment: Environment[Any, Any, Any], splits: Sequence[str]) -> dict[str, str]:
@@ -156,7 +164,7 @@ def snapshot(environment: Environment[Any, Any, Any], splits: Sequence[str]) -> 
     for split in splits:
         tasks = environment.tasks(split)
         for index in sample(tasks)[:40] + sample(tasks)[-10:]:
-            texts[f"{split}[{index}]"] = dump(tasks[index]) + str(len(tasks))
+            texts[f"{split}[{index}]"] = _text(tasks[index]) + str(len(tasks))
     return texts
 
 
