@@ -70,6 +70,20 @@ def test_its_share_of_random_moves_is_the_probability_it_was_given(prob: float) 
     assert abs(worse - expected) < 4 * math.sqrt(variance)
 
 
+@pytest.mark.parametrize("prob", [0.3, 0.7])
+def test_whether_a_move_is_random_and_which_move_it_is_are_independent(prob: float) -> None:
+    opponents = [make_opponent(seed, prob) for seed in seeds(f"mixed {prob}", 3000)]
+    statistic, degrees = 0.0, 0
+    for board in O_TO_MOVE[::500]:
+        legal, best = engine.legal_moves(board), engine.best_moves(board)
+        played = [reply(opponent, board) for opponent in opponents]
+        for move in legal:
+            expected = len(played) * (prob / len(legal) + (move in best) * (1 - prob) / len(best))
+            statistic += (played.count(move) - expected) ** 2 / expected
+        degrees += len(legal) - 1
+    assert_like_chance(statistic, degrees)
+
+
 def test_replies_to_different_boards_are_independent() -> None:
     one, other = Board("X........", "O"), Board("....X....", "O")
     pairs = [
