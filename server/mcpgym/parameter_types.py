@@ -49,6 +49,8 @@ def described(hint: Any, where: str, inside: tuple[Any, ...] = ()) -> Any:
         return described(arguments[0], where, inside)
     if origin is list:
         return list[described(arguments[0], f"{where}[]", inside)]  # type: ignore[misc]
+    if hint is str:
+        return Annotated[str, Field(min_length=0)]  # a bounded text is looked through: it must be sound Unicode
     if is_typeddict(hint):
         if hint in inside:
             raise SchemaError(f"{where}: {hint.__name__} contains itself; take a string and parse it in the tool")

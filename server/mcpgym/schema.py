@@ -90,7 +90,7 @@ class ArgumentParser:
             raise SchemaError(f"{tool}: cannot describe its parameters in JSON Schema: {error}") from error
         core: Any = model.__pydantic_core_schema__
         refuse_other_types(core, tool)
-        self.schema = _fixed_point(tool, raw)
+        self.schema = _fixed_point(tool, raw, made=True)
         refuse_unknown_types(core, tool)
         self._names = tuple(zip(fields, parameters, strict=True))
         self._validate = model.__pydantic_validator__.validate_python
@@ -133,6 +133,8 @@ class ArgumentParser:
                     problems.append(f"{where} is missing")
                 case "extra_forbidden":
                     problems.append(f"{where} is not a parameter of this tool")
+                case "string_unicode":
+                    problems.append(f"{where}: has half a surrogate pair, which is no character")
                 case _:
                     shown = _shorten(item["input"])
                     problems.append(f"{where}: {item['msg'].removeprefix('Input ')}, not {shown}")
@@ -141,7 +143,8 @@ class ArgumentParser:
         return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _fixed_point(tool: str, raw: dict[str, Any]) -> dict[str, Any]:
+def _fixed_point(tool: str, raw: dict[str, Any], *, made: bool = False) -> dict[str, Any]:
+    """``raw`` brought to the fixed point; ``made`` by ourselves, so that a bound which says nothing is left out."""
     definitions = raw.pop("$defs", {})
 
     def clean(given: Any, where: str, seen: tuple[str, ...]) -> dict[str, Any]:
@@ -167,6 +170,8 @@ def _fixed_point(tool: str, raw: dict[str, Any]) -> dict[str, Any]:
                 f"{where}: unions and null reach models differently in each client; "
                 "make it required, or give it a default of its own type (an empty string, 0)"
             )
+        if node.get("minLength") == 0 and made:
+            del node["minLength"]
         if odd := sorted(set(node) - KEYWORDS):
             raise SchemaError(f"{where}: {', '.join(odd)} is dropped by some clients; check it in the tool (ToolError)")
         if not isinstance(node.get("type"), str):

@@ -9,7 +9,8 @@ from typing import Any
 from mcpgym.check.arguments import extreme_arguments, hostile_arguments
 from mcpgym.check.plays import Act, Place, Player, dump, show
 from mcpgym.check.report import Report
-from mcpgym.check.rules_plays import Make, over
+from mcpgym.check.rules_plays import over
+from mcpgym.check.rules_tasks import Make
 from mcpgym.environment import Environment
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from mcpgym.check.plays import Act, Place, Plan, Play, Player, interleave, play
 from mcpgym.check.report import Report
+from mcpgym.check.rules_tasks import Make, compare_snapshots, snapshot
 from mcpgym.environment import Environment, settle
 from mcpgym.episodes import Episodes
 
-Make = Callable[[], Environment[Any, Any, Any]]
 Planned = Sequence[tuple[Place, Plan]]
 
 _FIXES = {
@@ -77,6 +77,7 @@ async def check_isolation(make: Make, planned: Planned, first: Sequence[Play], r
     """Episodes of one instance, in another order and interleaved, each with a twin, against the same played alone."""
     environment = make()
     episodes = over(environment)
+    tasks = snapshot(environment, environment.splits)
     fix = "keep what changes in the state that reset makes: never on self, on the class, in a module or in the task"
     for before, (place, plan) in reversed(list(zip(first, planned, strict=True))):
         if (difference := before.difference(await play(episodes, place, plan))) is not None:
@@ -88,6 +89,7 @@ async def check_isolation(make: Make, planned: Planned, first: Sequence[Play], r
         if (difference := before.difference(after)) is not None:
             report.add("isolation", f"interleaved with other episodes, {difference}", str(before.place), fix)
             break
+    compare_snapshots(tasks, snapshot(environment, environment.splits), "after some episodes", report)
     report.episodes += 3 * len(planned)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from mcpgym.check.plays import Place, Plan, Player, show
 from mcpgym.check.report import Report
-from mcpgym.check.rules_plays import Make, over
+from mcpgym.check.rules_plays import over
+from mcpgym.check.rules_tasks import Make
 from mcpgym.environment import Environment
 from mcpgym.errors import McpgymError
 from mcpgym.messages import Message, assistant, tool_answer, tool_call, user
@@ -36,7 +37,8 @@ async def check_rewards(make: Make, place: Place, plan: Plan, report: Report) ->
         if await player.open():
             while await player.step():
                 pass
-            for name, transcript in odd_transcripts(player.play.transcript).items():
+            odd = {} if player.play.broken else odd_transcripts(player.play.transcript)
+            for name, transcript in odd.items():
                 try:
                     made, again = await player.score(transcript), await player.score(transcript)
                 except McpgymError as error:

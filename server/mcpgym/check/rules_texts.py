@@ -11,7 +11,8 @@ from typing import Any
 
 from mcpgym.check.plays import Place, Plan, Play, dump, play, show
 from mcpgym.check.report import Report
-from mcpgym.check.rules_plays import Make, over
+from mcpgym.check.rules_plays import over
+from mcpgym.check.rules_tasks import Make
 from mcpgym.environment import Environment
 from mcpgym.tasks import Task, derive_seed
 
