@@ -1,7 +1,8 @@
 """The documents are true: every command and code block in README.md and docs/ is run, in the order it is written.
 
 A block's language says what happens to it. ``console``: each line that begins with ``$ `` is run by bash in a fresh
-folder per document; it must succeed. ``console background``: the command keeps running until the document ends.
+folder per document; it must succeed. ``console background until=TEXT``: the command keeps running until the document
+ends; the next block waits until it has printed TEXT.
 ``console exit=N``: it must end with N. ``python file=NAME`` is written to NAME in that folder; plain ``python`` is run.
 ``json`` must parse, ``toml`` too. ``text`` is output, for people. A line ``claude mcp add NAME … -- COMMAND`` or
 ``claude mcp add --transport http NAME URL`` is tried with a real MCP client, for Claude Code may not be here.
@@ -43,7 +44,7 @@ def environment(folder: Path) -> dict[str, str]:
     return os.environ | {"PATH": path, "COLUMNS": "120", "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run")}
 
 
-def run_line(line: str, folder: Path, wanted: int, running: list[subprocess.Popen[bytes]], background: bool) -> None:
+def run_line(line: str, folder: Path, wanted: int, running: list[subprocess.Popen[bytes]], until: str | None) -> None:
     if line in NOT_HERE:
         return
     if line.startswith("claude mcp add "):
@@ -51,15 +52,21 @@ def run_line(line: str, folder: Path, wanted: int, running: list[subprocess.Pope
         return
     where = ROOT if line.startswith("make ") else folder
     command = ["bash", "-euo", "pipefail", "-c", line]
-    if background:
+    if until is not None:
         log = (folder / "background.log").open("wb")
         process = subprocess.Popen(
             command, cwd=where, env=environment(folder), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
         running.append(process)
-        time.sleep(3)
-        assert process.poll() is None, f"{line}: ended at once:\n{(folder / 'background.log').read_text()}"
+        for _ in range(600):
+            printed = (folder / "background.log").read_text()
+            if until in printed:
+                break
+            assert process.poll() is None, f"{line}: ended at once:\n{printed}"
+            time.sleep(0.1)
+        else:
+            pytest.fail(f"{line}: did not print {until!r} within a minute:\n{printed}")
         return
     done = subprocess.run(
         command,
@@ -101,14 +108,14 @@ def test_every_block_of_a_document_does_what_it_says(document: Path, tmp_path: P
                 case "console":
                     wanted = int(options.get("exit", 0))
                     for line in re.findall(r"^\$ (.*(?:\\\n.*)*)$", text, re.MULTILINE):
-                        run_line(line, tmp_path, wanted, running, "background" in options)
+                        run_line(line, tmp_path, wanted, running, options.get("until"))
                 case "python":
                     if "file" in options:
                         (tmp_path / options["file"]).write_text(text, encoding="utf-8")
                         continue
                     file = tmp_path / "block.py"
                     file.write_text(text, encoding="utf-8")
-                    run_line(f"python {file.name}", tmp_path, int(options.get("exit", 0)), running, False)
+                    run_line(f"python {file.name}", tmp_path, int(options.get("exit", 0)), running, None)
                 case "json":
                     json.loads(text)
                 case "toml":

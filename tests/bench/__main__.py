@@ -81,28 +81,33 @@ async def step_in_process(quick: bool) -> dict[str, float]:
 
 async def episodes_per_second(quick: bool) -> dict[str, float]:
     """Whole tic-tac-toe rollouts by the ``random`` policy, per second of this process' CPU (client and server)."""
+    from mcpgym import load_environment
+    from mcpgym.control import LocalControl
+    from mcpgym.control_client import HttpControl
+    from mcpgym.episodes import Episodes
     from mcpgym.serving import serving
+    from mcpgym_rl.lanes import ControlLane, McpLane
     from mcpgym_rl.policies import make_policy
     from mcpgym_rl.run import EpisodeSpec, run
 
-    from mcpgym.control import LocalControl
-    from mcpgym.episodes import Episodes
-    from mcpgym_rl.lanes import ControlLane, McpLane
+    policy = make_policy("random", load_environment("tic-tac-toe"))
 
     async def timed(lane: Any, count: int) -> float:
-        episodes = [EpisodeSpec(split="train", index=i, seed=0) for i in range(count)]
-        policy = make_policy("random", "tic-tac-toe")
+        specs = [EpisodeSpec("tic-tac-toe", split="train", index=index) for index in range(count)]
         started = time.process_time()
-        traces = await run(policy, lane, "tic-tac-toe", episodes, concurrency=64)
+        result = await run(policy, lane, specs, concurrency=64)
         spent = time.process_time() - started
-        assert all(trace.score is not None for trace in traces)
+        assert result.failure is None
+        assert all(trace.score is not None for trace in result.traces)
         return count / spent
 
-    count = 50 if quick else 2_000
-    result = {"in process": await timed(ControlLane(LocalControl(Episodes.of("tic-tac-toe"))), count)}
+    count = 50 if quick else 1_000
+    rates = {"in process": await timed(ControlLane(LocalControl(Episodes.of("tic-tac-toe"))), count)}
     async with serving(Episodes.of("tic-tac-toe")) as server:
-        result["over MCP (client and server together)"] = await timed(McpLane(server.control()), count // 4)
-    return result
+        lane = McpLane(HttpControl(server.control_url, server.secret))
+        rates["over MCP, client and server together"] = await timed(lane, count)
+        await lane.aclose()
+    return rates
 
 
 def report(console: Console, loads: dict[str, Load], steps: dict[str, float], rates: dict[str, float]) -> None:
