@@ -36,15 +36,18 @@ class LoopLag:
         return max(self._samples, default=0.0)
 
     async def sample_forever(self) -> None:
-        """Measure until cancelled; a lag of over a second is also a warning in the log."""
+        """Measure until cancelled; a lag of over a second is also a warning in the log, once a minute."""
+        quiet_until = 0.0
         while True:
             before = time.perf_counter()
             await asyncio.sleep(SAMPLE_SECONDS)
             self.latest = max(0.0, time.perf_counter() - before - SAMPLE_SECONDS)
             self._samples.append(self.latest)
-            if self.latest > WARN_SECONDS:
+            if self.latest > WARN_SECONDS and before > quiet_until:
+                quiet_until = before + WINDOW_SECONDS
                 logger.warning(
-                    "the event loop stood still for %.1f s: a reset, reward or inline tool computes too long",
+                    "the event loop stood still for %.1f s: a reset, reward or inline tool computes too long, or this "
+                    "machine is overloaded",
                     self.latest,
                 )
 
