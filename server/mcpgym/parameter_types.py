@@ -63,10 +63,21 @@ def _rebuilt(kind: Any, where: str, inside: tuple[Any, ...]) -> Any:
     fields = {}
     for name, hint in hints.items():
         inner = described(hint, f"{where}.{name}", inside)
-        fields[name] = Required[inner] if name in kind.__required_keys__ else NotRequired[inner]
+        fields[name] = Required[inner] if _is_required(kind, name, hint) else NotRequired[inner]
     made: Any = TypedDict(kind.__name__, fields)  # type: ignore[misc]
     made.__doc__ = kind.__doc__
     return made
+
+
+def _is_required(kind: Any, name: str, hint: Any) -> bool:
+    """Whether a field must be given. The class itself has not seen the marks of annotations that are text."""
+    while (origin := get_origin(hint)) is not None:
+        if origin in (Required, NotRequired):
+            return origin is Required
+        if origin is not Annotated:
+            break
+        hint = get_args(hint)[0]
+    return name in kind.__required_keys__
 
 
 def type_hints(of: Any, where: str) -> dict[str, Any]:
