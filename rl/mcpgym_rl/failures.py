@@ -12,11 +12,11 @@ CLEAN_UP_SECONDS = 5.0
 """How long closing one thing (an episode, a connection) may take once its rollout is over."""
 
 
-def leaves(error: BaseException) -> list[BaseException]:
+def leaves(error: BaseException | None) -> list[BaseException]:
     """The exceptions inside an ExceptionGroup, however deeply grouped; any other exception alone."""
     if isinstance(error, BaseExceptionGroup):
         return [leaf for inner in error.exceptions for leaf in leaves(inner)]
-    return [error]
+    return [] if error is None else [error]
 
 
 def explain(error: BaseException) -> str:

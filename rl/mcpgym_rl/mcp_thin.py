@@ -209,9 +209,9 @@ async def _event(content: aiohttp.StreamReader, request_id: int, where: str) -> 
         for line in lines:
             if line.startswith(b"data:"):
                 data.append(line[5:].removeprefix(b" "))
-            elif not line and data:
-                message = _loaded(b"\n".join(data), 200, where)
-                data = []
+            elif not line:
+                text, data = b"\n".join(data), []
+                message = _loaded(text, 200, where) if text else None
                 if isinstance(message, dict) and message.get("id") == request_id and "method" not in message:
                     return message
     raise _Dropped(f"the MCP server at {where} ended its answer before it was whole")

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcpgym.control import OpenedEpisode
-from mcpgym.errors import ConfigurationError, EpisodeEnded
+from mcpgym.errors import ConfigurationError, EpisodeEnded, ServerUnavailable
 from mcpgym.messages import Message, tool_answer
 from mcpgym.rewards import Score
 from mcpgym.tasks import derive_seed
-from mcpgym_rl.failures import explain, leaves, uninterrupted
+from mcpgym_rl.failures import CLEAN_UP_SECONDS, explain, leaves, uninterrupted
 from mcpgym_rl.lanes import EpisodeLane, Lane
 from mcpgym_rl.parse import MalformedCall, ParsedCall, parse
 from mcpgym_rl.policy import ContextFull, EpisodeContext, Policy, PolicyError, PolicySession, Tokens, Turn
@@ -28,6 +28,8 @@ DEFAULT_MAX_TURNS = 100
 """The limit on turns where neither the environment nor the user sets one."""
 OPEN_SECONDS = 60.0
 """How long opening an episode may take."""
+GONE_SECONDS = 1.0
+"""How long a server that did not answer may take to close the episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +204,19 @@ def _context(opened: OpenedEpisode, seed: int, repeat: int) -> EpisodeContext:
 class _Closing(contextlib.AsyncExitStack):
     """Closes the episode and the policy's session whatever happens, a second Ctrl-C included."""
 
+    patience = CLEAN_UP_SECONDS
+
+    async def __aexit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        if any(isinstance(leaf, ServerUnavailable) for leaf in leaves(error)):
+            self.patience = GONE_SECONDS
+        return bool(await super().__aexit__(kind, error, traceback))
+
     async def open(self, lane: Lane, environment: str, which: Mapping[str, Any]) -> EpisodeLane:
         """Open the episode; one that opens while the rollout is being cancelled is closed too."""
 
         async def opening() -> EpisodeLane:
             episode = await lane.open(environment, **which)
-            self.push_async_callback(_closed, episode.aclose, "the episode")
+            self.push_async_callback(self._close, episode.aclose, "the episode")
             return episode
 
         return await uninterrupted(opening(), OPEN_SECONDS)
@@ -220,16 +229,15 @@ class _Closing(contextlib.AsyncExitStack):
             raise
         except Exception as error:
             raise PolicyError(f"{_kind(error)}: {explain(error)}") from error
-        self.push_async_callback(_closed, session.aclose, "the policy's session")
+        self.push_async_callback(self._close, session.aclose, "the policy's session")
         return session
 
-
-async def _closed(close: Callable[[], Any], what: str) -> None:
-    """Close it; what cannot be closed is logged, for the rollout's result is known by now."""
-    try:
-        await uninterrupted(close())
-    except Exception as error:
-        logger.warning("%s could not be closed: %s", what, explain(error))
+    async def _close(self, close: Callable[[], Any], what: str) -> None:
+        """Close it; what cannot be closed is logged, for the rollout's result is known by now."""
+        try:
+            await uninterrupted(close(), self.patience)
+        except Exception as error:
+            logger.info("%s could not be closed: %s", what, explain(error))
 
 
 def _kind(error: BaseException) -> str:

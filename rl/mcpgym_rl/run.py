@@ -108,13 +108,10 @@ class _Run:
             if watch.done():
                 self.failure = f"the run ended early: {watch.result()}"
         finally:
-            why = self.failure or "the run was stopped"
-            await _stopped([*workers, watch])
-            for place, spec in enumerate(self.specs):
-                if place not in self.traces:
-                    known = {"split": spec.split or "", "seed": spec.seed, "config": dict(spec.config)}
-                    made = not_run(self.policy.name, spec.environment, spec.named, why, **known)
-                    self._record(replace(made, repeat=spec.repeat, place=place))
+            try:
+                await _stopped([*workers, watch])
+            finally:
+                self._record_not_run()
         return RunResult([self.traces[place] for place in range(len(self.specs))], self.failure)
 
     async def _work(self) -> None:
@@ -135,6 +132,14 @@ class _Run:
             )
             await asyncio.sleep(0)  # a lane that never waits must not starve the others, or Ctrl-C
 
+    def _record_not_run(self) -> None:
+        why = self.failure or "the run was stopped"
+        for place, spec in enumerate(self.specs):
+            if place not in self.traces:
+                known = {"split": spec.split or "", "seed": spec.seed, "config": dict(spec.config)}
+                made = not_run(self.policy.name, spec.environment, spec.named, why, **known)
+                self._record(replace(made, repeat=spec.repeat, place=place))
+
     def _record(self, trace: Trace) -> None:
         if trace.stop_reason == StopReason.CANCELLED and self.failure is not None:
             error = TraceError(ServerUnavailable.__name__, self.failure)
@@ -154,11 +159,12 @@ class _Run:
                 async with asyncio.timeout(PING_SECONDS):
                     await self.lane.check()
                 misses = 0
-            except Exception as error:
+            except TimeoutError:
                 misses += 1
                 if misses == 2:
-                    silent = f"the environment server did not answer within {PING_SECONDS:g} s"
-                    return silent if isinstance(error, TimeoutError) else explain(error)
+                    return f"the environment server did not answer within {PING_SECONDS:g} s, twice"
+            except Exception as error:
+                return explain(error)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.25 if misses else WATCH_SECONDS):
                     await self._suspicion.wait()
