@@ -224,7 +224,8 @@ def evaluate(
     ] = None,
 ) -> None:
     """Evaluate a policy; write traces.jsonl and summary.json, print the table."""
-    from mcpgym_clients.evaluation import EvalOptions, run
+    from mcpgym_clients.eval_options import EvalOptions
+    from mcpgym_clients.evaluation import run
 
     code = run(
         EvalOptions(

@@ -38,4 +38,11 @@ async def own_server(*environments: Environment[Any, Any, Any]) -> AsyncIterator
 
     episodes = Episodes({environment.name: environment for environment in environments})
     async with serving(episodes) as server:
-        yield LocalControl(episodes, server.url)
+        yield _Lent(episodes, server.url)
+
+
+class _Lent(LocalControl):
+    """The control plane of a server that outlives those who use it: it ends its episodes itself."""
+
+    async def aclose(self) -> None:
+        """Nothing: the server does it."""

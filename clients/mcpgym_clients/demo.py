@@ -22,7 +22,8 @@ from mcpgym_clients import connect
 from mcpgym_clients.boards import draw, read_board
 from mcpgym_clients.connection import own_server
 from mcpgym_clients.console import escaped, out
-from mcpgym_clients.evaluation import EvalOptions, Evaluation
+from mcpgym_clients.eval_options import EvalOptions
+from mcpgym_clients.evaluation import Evaluation
 from mcpgym_clients.failures import CommandFailed
 from mcpgym_clients.files import run_folder
 from mcpgym_clients.report import number, percent
@@ -133,6 +134,7 @@ async def _play(control: ControlPlane, part: Part, folder: Path) -> Evaluation:
     try:
         await evaluation.play(policy, lane, part.environment, part.config)
     finally:
+        await lane.aclose()
         await policy.aclose()
         evaluation.finish()
     if evaluation.failure is not None or evaluation.summary.scored < part.episodes:

@@ -130,9 +130,9 @@ class Summary:
 
 
 def why_unscored(trace: Trace) -> tuple[str, str]:
-    """Why a trace has no score: a word to count by, and a sentence."""
+    """Why a trace has no score: the word it is counted by, and a sentence."""
     if trace.error is not None:
-        return trace.error.kind or trace.stop_reason, trace.error.message
+        return trace.stop_reason, trace.error.message
     components = {} if trace.score is None else trace.score.components
     if missing := sorted(name for name, value in components.items() if value is None):
         return "incomplete_score", f"no value for {', '.join(missing)}"

@@ -1,0 +1,84 @@
+"""Where an evaluation's episodes are: in this process, on a server of its own, or on a running one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcpgym.control import ControlPlane, LocalControl
+from mcpgym.environment import Environment
+from mcpgym.episodes import Episodes
+from mcpgym.errors import ConfigurationError
+from mcpgym.registry import load_environment
+from mcpgym_clients.connection import own_server, running_server
+from mcpgym_clients.eval_options import EvalOptions
+from mcpgym_clients.failures import UsageProblem
+from mcpgym_clients.options import parse_config
+from mcpgym_rl.lanes import ControlLane, Lane, McpLane
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """Where episodes are opened.
+
+    ``name`` is the environment's own, ``config`` what each episode must ask for beyond what is served, and
+    ``environment`` the environment itself where it is installed here: its reference policies may be wanted.
+    """
+
+    control: ControlPlane
+    lane: Lane
+    name: str
+    config: Mapping[str, Any]
+    environment: Environment[Any, Any, Any] | None
+
+
+@contextlib.asynccontextmanager
+async def open_arena(options: EvalOptions) -> AsyncIterator[Arena]:
+    """The arena that the options ask for; on leaving it is closed.
+
+    Raises:
+        ConfigurationError: there is no such environment, configuration, address or secret.
+    """
+    config: Mapping[str, Any] = parse_config(options.config, [options.environment])[options.environment]
+    async with contextlib.AsyncExitStack() as stack:
+        control: ControlPlane
+        if options.server is not None:
+            local: Environment[Any, Any, Any] | None = None
+            with contextlib.suppress(ConfigurationError):  # the server may have what is not installed here
+                local = load_environment(options.environment, config)
+            name = options.environment if local is None else local.name
+            control = await stack.enter_async_context(running_server(options.server, options.secret_file))
+        else:
+            local = load_environment(options.environment, config)
+            name, config = local.name, {}
+            if options.lane_name == "mcp":
+                control = await stack.enter_async_context(own_server(local))
+            else:
+                control = LocalControl(Episodes({name: local}))
+        lane = McpLane(control) if options.lane_name == "mcp" else ControlLane(control)
+        stack.push_async_callback(lane.aclose)
+        yield Arena(control, lane, name, config, local)
+
+
+async def require_tasks(arena: Arena, split: str, count: int) -> None:
+    """Make sure that ``split`` has ``count`` tasks.
+
+    Raises:
+        UsageProblem: it has fewer; the message says how many.
+        UnknownNameError: there is no such split.
+    """
+
+    async def has(index: int) -> bool:
+        return bool(await arena.control.tasks(arena.name, split, offset=index, limit=1, config=arena.config))
+
+    if await has(count - 1):
+        return
+    low, high = 0, count - 1  # the size lies between them, both included
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if await has(middle) else (low, middle)
+    raise UsageProblem(
+        f"-n {count}: the split {split} of {arena.name} has {low} tasks; take at most so many, and repeat them with -r"
+    )

@@ -1,0 +1,67 @@
+"""What ``mcpgym eval`` was asked for."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    """What was typed. ``lane`` is None for the default: MCP with a server, the control plane without."""
+
+    environment: str
+    policy: str
+    split: str = "test"
+    tasks: int = 100
+    repeats: int = 1
+    seed: int = 0
+    concurrency: int = 16
+    out: Path | None = None
+    overwrite: bool = False
+    config: Sequence[str] = ()
+    server: str | None = None
+    secret_file: Path | None = None
+    lane: str | None = None
+    tool_mode: str | None = None
+    think: bool = False
+    temperature: float | None = None
+    max_tokens: int | None = None
+    max_turns: int | None = None
+
+    @property
+    def planned(self) -> int:
+        """How many episodes were asked for."""
+        return self.tasks * self.repeats
+
+    @property
+    def policy_options(self) -> dict[str, Any]:
+        """Those of the options that are the policy's, where they were given."""
+        options = {
+            "mode": self.tool_mode,
+            "think": self.think or None,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+        }
+        return {name: value for name, value in options.items() if value is not None}
+
+    @property
+    def lane_name(self) -> str:
+        """How calls travel: ``mcp`` or ``control``."""
+        return self.lane or ("control" if self.server is None else "mcp")
+
+    def command(self) -> str:
+        """What to type for the same run."""
+        words = ["mcpgym", "eval", self.environment, "--policy", self.policy, "--split", self.split]
+        words += ["-n", str(self.tasks), "-r", str(self.repeats), "--seed", str(self.seed)]
+        words += ["--concurrency", str(self.concurrency)]
+        for option in self.config:
+            words += ["--config", option]
+        for name in ("server", "lane", "tool_mode", "temperature", "max_tokens", "max_turns"):
+            if (value := getattr(self, name)) is not None:
+                words += [f"--{name.replace('_', '-')}", str(value)]
+        words += ["--think"] if self.think else []
+        return shlex.join(words)

@@ -1,0 +1,176 @@
+"""What a summary says, from traces made by hand whose right answer is plain."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from mcpgym_clients.report import notes, render
+from mcpgym_clients.statistics import wilson
+from mcpgym_clients.summary import Summary
+from mcpgym_rl.traces import Trace, TraceCall, TraceError, TraceScore, TraceUsage
+
+
+def trace(number: int, score: TraceScore | None, **changed: Any) -> Trace:
+    values: dict[str, Any] = {
+        "environment": "game",
+        "environment_version": "1",
+        "task": f"test-{number}",
+        "split": "test",
+        "seed": 0,
+        "config": {},
+        "schema_hash": "a" * 64,
+        "policy": "p",
+        "messages": [{"role": "user", "content": f"begin {number}"}, {"role": "assistant", "content": ""}],
+        "calls": [TraceCall("play", {"position": number}, "ok", False, 0.1)],
+        "stop_reason": "done",
+        "score": score,
+        "prompt_messages": 1,
+        "turns": 3,
+        "usage": TraceUsage(100, 10),
+    }
+    return Trace(**(values | changed))
+
+
+def scored(total: float | None, ended: str | None = None, /, **components: float | None) -> TraceScore:
+    return TraceScore(total, components, ended)
+
+
+def summarise(*traces: Trace) -> dict[str, Any]:
+    summary = Summary()
+    for item in traces:
+        summary.add(item)
+    return json.loads(json.dumps(summary.as_json(), allow_nan=False))
+
+
+def test_means_shares_and_counts() -> None:
+    made = summarise(
+        trace(0, scored(1.2, "win", outcome=1.0, format=1.0, invalid_move=0.0)),
+        trace(1, scored(0.4, "draw", outcome=0.5, format=0.0, invalid_move=-0.1)),
+        trace(2, scored(0.0, "loss", outcome=0.0, format=0.5, invalid_move=-0.1)),
+        trace(3, scored(1.0, "win", outcome=1.0, format=0.5, invalid_move=0.0)),
+    )
+    assert made["schema"] == "mcpgym.summary/1"
+    assert (made["episodes"], made["scored"], made["unscored"]) == (4, 4, {})
+    assert made["reward"]["mean"] == pytest.approx(0.65)
+    assert made["reward"]["n"] == 4
+    low, high = made["reward"]["interval"]
+    assert low < 0.65 < high
+    assert made["components"] == pytest.approx({"outcome": 0.625, "format": 0.5, "invalid_move": -0.05})
+    assert made["outcomes"] == {"win": 0.5, "draw": 0.25, "loss": 0.25}
+    assert made["outcome_intervals"]["win"] == pytest.approx(list(wilson(2, 4)))
+    assert made["penalised"]["invalid_move"]["share"] == 0.5
+    assert set(made["penalised"]) == {"invalid_move"}
+    assert made["format_rate"] == 0.5
+    assert made["turns"] == {"mean": 3.0, "min": 3, "max": 3}
+    assert made["tokens"] == {"prompt": 400, "completion": 40}
+    assert made["stop_reasons"] == {"done": 4}
+
+
+def test_case_29_an_unscored_episode_enters_no_mean() -> None:
+    failed = trace(1, None, stop_reason="policy_failed", error=TraceError("PolicyError", "the endpoint is gone"))
+    made = summarise(trace(0, scored(1.0, "win", outcome=1.0)), failed)
+    assert made["reward"] == {"mean": 1.0, "interval": None, "n": 1}
+    assert made["unscored"] == {"policy_failed": 1}
+    assert made["outcomes"] == {"win": 1.0, "draw": 0.0, "loss": 0.0}
+    assert made["stop_reasons"] == {"done": 1, "policy_failed": 1}
+    assert any("the endpoint is gone" in note for note in notes(made))
+
+
+def test_case_29_a_null_component_is_left_out_and_counted() -> None:
+    made = summarise(
+        trace(0, scored(None, outcome=1.0, format=None)),
+        trace(1, scored(0.5, outcome=0.5, metric=None)),
+        trace(2, scored(1.0, outcome=1.0, metric=0.25)),
+    )
+    assert made["unscored"] == {"incomplete_score": 1}
+    assert any("no value for format" in note for note in notes(made))
+    assert made["components"] == {"outcome": 0.75, "metric": 0.25}
+    assert made["component_counts"] == {"outcome": 2, "metric": 1}
+
+
+def test_nothing_scored_is_null_and_never_zero() -> None:
+    made = summarise(trace(0, None, stop_reason="environment_failed", error=TraceError("X", "y")))
+    assert made["reward"] == {"mean": None, "interval": None, "n": 0}
+    assert made["turns"]["mean"] is None
+    assert "outcomes" not in made
+    assert summarise()["reward"]["mean"] is None
+
+
+def test_games_that_never_end_stay_in_the_shares() -> None:
+    """Leaving them out would make a policy that dawdles look better than it is."""
+    made = summarise(
+        trace(0, scored(1.0, "win")), trace(1, scored(0.0)), trace(2, scored(0.0)), trace(3, scored(0.0, "loss"))
+    )
+    assert made["outcomes"] == {"win": 0.25, "draw": 0.0, "loss": 0.25, "unfinished": 0.5}
+
+
+def test_what_is_no_game_has_no_outcomes() -> None:
+    made = summarise(trace(0, scored(1.0, likeness=1.0)))
+    assert "outcomes" not in made
+    assert "format_rate" not in made
+
+
+def test_case_28_equal_games_are_counted_once() -> None:
+    same = [trace(0, scored(1.0, "win"), seed=seed) for seed in range(10)]
+    made = summarise(*same)
+    assert (made["scored"], made["distinct_episodes"]) == (10, 1)
+    assert any("only 1 of 10" in note for note in notes(made))
+    assert made["outcome_intervals"]["win"][0] < 0.8
+    different = summarise(*(trace(number, scored(1.0, "win")) for number in range(10)))
+    assert different["distinct_episodes"] == 10
+    assert notes(different) == []
+
+
+def test_thoughts_make_no_other_game_of_it() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "play", "arguments": '{"position": 0}'}}
+    games = []
+    for thought in ("I begin.", "Hm."):
+        messages = [
+            {"role": "user", "content": "begin"},
+            {"role": "assistant", "content": f"<think>{thought}</think>", "tool_calls": [call]},
+        ]
+        games.append(trace(0, scored(1.0), messages=messages))
+    assert summarise(*games)["distinct_episodes"] == 1
+
+
+def test_the_order_in_which_episodes_end_changes_no_digit() -> None:
+    random = Random(7)
+    traces = [trace(number % 17, scored(random.random(), part=random.random())) for number in range(200)]
+    first = summarise(*traces)
+    for _ in range(3):
+        random.shuffle(traces)
+        assert summarise(*traces) == first
+
+
+def test_repeated_tasks_widen_the_interval() -> None:
+    values = [float(number % 2) for number in range(20)]
+    once = summarise(*(trace(number, scored(value)) for number, value in enumerate(values)))
+    repeated = summarise(*(trace(number, scored(value)) for _ in range(8) for number, value in enumerate(values)))
+    assert repeated["reward"]["interval"] == pytest.approx(once["reward"]["interval"])
+
+
+def test_case_21_tools_that_changed_during_a_run_are_said() -> None:
+    summary = Summary()
+    summary.add(trace(0, scored(1.0)))
+    summary.add(trace(1, scored(1.0), schema_hash="b" * 64))
+    made = summary.as_json() | {"run": {"schema_hashes": sorted(summary.schema_hashes)}}
+    assert any("tools changed" in note for note in notes(made))
+
+
+def test_every_summary_can_be_shown() -> None:
+    from rich.console import Console
+
+    console = Console(width=100)
+    for made in (
+        summarise(),
+        summarise(trace(0, None, stop_reason="timed_out", error=TraceError("T", "[red]slow[/red]"))),
+        summarise(trace(0, scored(0.5, "draw", format=None, penalty=-1.0)), trace(1, scored(0.5))),
+    ):
+        with console.capture() as captured:
+            console.print(render(made))
+        assert "reward" in captured.get()
+    assert "[red]slow[/red]" in " ".join(notes(summarise(trace(0, None, error=TraceError("T", "[red]slow[/red]")))))
