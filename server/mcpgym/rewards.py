@@ -79,16 +79,18 @@ def find_rewards(cls: type) -> dict[str, Reward]:
         methods |= {name: None for name, value in vars(base).items() if hasattr(value, _MARK)}
     rewards = {}
     for name in methods:
-        function = getattr(cls, name)
-        if not hasattr(function, _MARK):
+        written, function = inspect.getattr_static(cls, name), getattr(cls, name)
+        if not hasattr(written, _MARK):
             continue
         where = f"{cls.__name__}.{name}"
+        if isinstance(written, (staticmethod, classmethod)):
+            raise ConfigurationError(f"{where}: a reward is a plain method; leave out {type(written).__name__}")
         options = _options(where, getattr(function, _MARK))
         rewards[name] = Reward(
             name=name,
             function=function,
             description=" ".join(inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].split()),
-            needs=_needs(where, cls, name),
+            needs=_needs(where, function),
             **options,
         )
     return rewards
@@ -107,11 +109,9 @@ def _options(where: str, given: Mapping[str, Any]) -> dict[str, float]:
     return options
 
 
-def _needs(where: str, cls: type, name: str) -> tuple[str, ...]:
+def _needs(where: str, function: Callable[..., Any]) -> tuple[str, ...]:
     """The names a reward is given its input by."""
-    if isinstance(inspect.getattr_static(cls, name), (staticmethod, classmethod)):
-        raise ConfigurationError(f"{where}: a reward is a plain method; leave out staticmethod and classmethod")
-    parameters = list(inspect.signature(getattr(cls, name)).parameters.values())
+    parameters = list(inspect.signature(function).parameters.values())
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     if not parameters or any(parameter.kind not in by_name for parameter in parameters[1:]):
         raise ConfigurationError(f"{where}: a reward takes self, and then what it needs by name; no *args, **kwargs, /")

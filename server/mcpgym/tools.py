@@ -106,9 +106,11 @@ def find_tools(cls: type) -> dict[str, Tool]:
     for base in reversed(cls.__mro__):
         methods |= {name: None for name, value in vars(base).items() if hasattr(value, _MARK)}
     for method in methods:
-        function = getattr(cls, method)
-        if not hasattr(function, _MARK):
+        written, function = inspect.getattr_static(cls, method), getattr(cls, method)
+        if not hasattr(written, _MARK):
             continue  # overridden by something that is no tool
+        if isinstance(written, (staticmethod, classmethod)):
+            raise SchemaError(f"{cls.__name__}.{method}: a tool is a plain method; leave out {type(written).__name__}")
         made = _make(cls, method, function, getattr(function, _MARK))
         if made.name in tools:
             raise SchemaError(f"{cls.__name__}: two tools are called {made.name!r}; give one another name")
@@ -123,8 +125,6 @@ def _make(cls: type, method: str, function: Callable[..., Any], options: dict[st
         raise SchemaError(f"{where}: {name!r} is no tool name; use letters, digits, _ and -")
     if odd := sorted(set(options) - set(_OPTIONS)):
         raise SchemaError(f"{where}: @tool has no option {odd[0]!r}; there is: {', '.join(_OPTIONS)}")
-    if isinstance(inspect.getattr_static(cls, method), (staticmethod, classmethod)):
-        raise SchemaError(f"{where}: a tool is a plain method; leave out staticmethod and classmethod")
     timeout = options.get("timeout", DEFAULT_TIMEOUT)
     if not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
         raise SchemaError(f"{where}: timeout is {timeout!r}; it is in seconds, above 0 and finite")
