@@ -30,13 +30,14 @@ _PLAIN_INFO = frozenset({"name", "version", "title", "description", "websiteUrl"
 _ACCEPTED = frozenset(
     {b"application/json", b"application/json, text/event-stream", b"application/json,text/event-stream", b"*/*"}
 )
+_decode = json.JSONDecoder().raw_decode
 _MAX_FRAMES = 1024
 _TEXT = "\0text\0"
 """Stands where the text of a result goes."""
 _Frames = dict[tuple[bool, bool], tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FastCall:
     """A call that was read in the fast lane. ``id`` is JSON text, ready to be sent back."""
 
@@ -67,10 +68,11 @@ class FastLane:
         ):
             return None
         try:
-            request = json.loads(body.decode())
+            text = body.decode()
+            request, end = _decode(text)
         except (ValueError, RecursionError):
             return None
-        if type(request) is not dict or len(request) != 4 or request.get("jsonrpc") != "2.0":
+        if end != len(text) or type(request) is not dict or len(request) != 4 or request.get("jsonrpc") != "2.0":
             return None
         params, made = request.get("params"), _id(request.get("id"))
         if made is None or type(params) is not dict or request.get("method") != "tools/call":
@@ -128,20 +130,15 @@ def _is_plain(meta: dict[str, Any]) -> bool:
     """Whether the envelope is complete, and made of what needs no model to check it."""
     if meta.get(_VERSION_META) != VERSION or _LEVEL_META in meta:
         return False
-    capabilities = meta.get(_CAPABILITIES_META)
-    if type(capabilities) is not dict:
+    capabilities, info = meta.get(_CAPABILITIES_META), meta.get(_INFO_META, _NONE)
+    if type(capabilities) is not dict or type(info) is not dict:
         return False
     for name, value in capabilities.items():
         if name not in _PLAIN_CAPABILITIES or value != {}:
             return False
-    info = meta.get(_INFO_META, _NONE)
-    if info is not _NONE and not (
-        type(info) is dict
-        and "name" in info
-        and "version" in info
-        and info.keys() <= _PLAIN_INFO
-        and all(type(value) is str for value in info.values())
-    ):
+    for name, value in info.items():
+        if name not in _PLAIN_INFO or type(value) is not str:
+            return False
+    if info is not _NONE and not ("name" in info and "version" in info):
         return False
-    token = meta.get("progressToken", "")
-    return type(token) is str or type(token) is int
+    return type(meta.get("progressToken", "")) in (str, int)

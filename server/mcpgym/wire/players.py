@@ -144,7 +144,7 @@ class EpisodePlayer(_OneEpisode):
     __slots__ = ("episode",)
 
     def __init__(self, episode: Episode) -> None:
-        super().__init__(episode.environment)
+        self.environment = episode.environment
         self.episode = episode
 
     async def call(self, name: str, arguments: Mapping[str, Any], key: str | None) -> CallResult:

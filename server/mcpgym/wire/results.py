@@ -46,8 +46,11 @@ def idempotency_key(meta: Any, header: str | None) -> str | None:
     little whatever clients send.
     """
     key = header
-    if isinstance(meta, Mapping):
-        key = next((value for name in KEY_NAMES if isinstance(value := meta.get(name), str) and value), header)
+    if isinstance(meta, dict):
+        for name in KEY_NAMES:
+            if name in meta and isinstance(meta[name], str) and meta[name]:
+                key = meta[name]
+                break
     if not key:
         return None
     return key if len(key) <= MAX_KEY else hashlib.sha256(key.encode("utf-8", "backslashreplace")).hexdigest()
