@@ -162,7 +162,7 @@ class HttpControl:
         """The JSON that answers a request; ``again`` says that repeating it changes nothing."""
         for attempt in range(ATTEMPTS):
             if attempt:
-                await asyncio.sleep(0.05 * 4**attempt)
+                await asyncio.sleep(0.05 * 3**attempt)
             last = attempt == ATTEMPTS - 1
             try:
                 return await self._while_alive(self._exchange(method, path, body))

@@ -160,6 +160,26 @@ def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     assert asyncio.run(run()) == 1
 
 
+def test_what_killed_servers_left_in_the_folder_is_swept_and_what_is_live_or_no_socket_is_not(
+    runtime_directory: Path,
+) -> None:
+    folder = runtime_directory / "mcpgym"
+    folder.mkdir(0o700)
+    for number in (1, 2):
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(folder / f"control-{number}.sock"))
+    (folder / "control-3.sock").write_text("no socket")
+    live = listen_unix(folder / "control-4.sock", 1)
+
+    async def run() -> set[str]:
+        async with served() as (server, _):
+            own = Path(server.control_url.removeprefix("unix:")).name
+            return {item.name for item in folder.iterdir()} - {own}
+
+    assert asyncio.run(run()) == {"control-3.sock", "control-4.sock"}
+    live.close()
+
+
 def test_a_live_socket_is_not_stolen(tmp_path: Path) -> None:
     path = tmp_path / "c.sock"
 

@@ -117,7 +117,7 @@ def _add_episodes(app: FastAPI, control: ControlPlane, max_body: int) -> None:
     @app.post(
         f"{PREFIX}/episodes",
         summary="Open an episode",
-        responses=_answers(OpenedEpisode, 404, 422, 429),
+        responses=_answers(OpenedEpisode, 404, 413, 422, 429, 500),
         openapi_extra=dict(bodies.documented(bodies.OpenBody)),
     )
     async def open_episode(request: Request) -> Response:
@@ -144,7 +144,7 @@ def _add_episodes(app: FastAPI, control: ControlPlane, max_body: int) -> None:
     @app.post(
         f"{PREFIX}/episodes/{{token}}/respond",
         summary="Let the environment answer as the user",
-        responses=_answers(bodies.RespondAnswer, 404, 410, 422, 500),
+        responses=_answers(bodies.RespondAnswer, 404, 410, 413, 422, 500),
         openapi_extra=dict(bodies.documented(bodies.MessagesBody)),
     )
     async def respond(token: str, request: Request) -> Response:
@@ -155,13 +155,13 @@ def _add_episodes(app: FastAPI, control: ControlPlane, max_body: int) -> None:
 
     @app.get(f"{PREFIX}/episodes/{{token}}", summary="Where an episode stands", responses=_answers(EpisodeStatus, 404))
     async def status(token: str) -> Response:
-        """Also of one that has ended: then ``ended`` says why."""
+        """Also of one that has ended: then "ended" says why."""
         return answer(await control.status(token))
 
     @app.post(
         f"{PREFIX}/episodes/{{token}}/score",
         summary="Score an episode",
-        responses=_answers(Score, 404, 410, 422, 500),
+        responses=_answers(Score, 404, 410, 413, 422, 500),
         openapi_extra=dict(bodies.documented(bodies.ScoreBody, required=False)),
     )
     async def score(token: str, request: Request) -> Response:
@@ -283,9 +283,13 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     made = get_openapi(title="mcpgym control plane", version=__version__, description=_DESCRIPTION, routes=app.routes)
     parts = made.setdefault("components", {})
     parts["schemas"] = parts.get("schemas", {}) | bodies.request_schemas()
+    for unused in ("HTTPValidationError", "ValidationError"):  # FastAPI's own forms, which no route answers with
+        parts["schemas"].pop(unused, None)
     parts["securitySchemes"] = {"secret": {"type": "http", "scheme": "bearer"}}
     for path, methods in made["paths"].items():
         for operation in methods.values():
+            if "HTTPValidationError" in str(operation["responses"].get("422")):
+                del operation["responses"]["422"]
             operation["security"] = [] if path in OPEN_PATHS else [{"secret": []}]
     return made
 

@@ -85,13 +85,14 @@ def _explain(error: OSError, host: str, port: int, option: str) -> str:
 def listen_unix(path: Path | None, player_port: int) -> Listener:
     """Listen on a unix socket of mode 0600: at ``path``, or at the default one of ``player_port``.
 
-    A socket file that nobody listens on (its server was killed) is replaced; a live one is not.
+    A socket file that nobody listens on (its server was killed) is replaced, and in the default folder all such are
+    swept away; a live one is left alone.
 
     Raises:
         ConfigurationError: the path is too long, taken, or cannot be used.
     """
-    if path is None:
-        path = default_socket(player_port)
+    chosen, path = path, path or default_socket(player_port)
+    if chosen is None:
         make_private(path.parent)
     path = path.absolute()
     if (length := len(os.fsencode(path))) > LONGEST_PATH:
@@ -103,6 +104,8 @@ def listen_unix(path: Path | None, player_port: int) -> Listener:
     try:
         with _alone_in(path.parent):
             _clear(path)
+            if chosen is None:
+                _sweep(path.parent)
             with contextlib.suppress(OSError):
                 os.fchmod(made.fileno(), 0o600)  # on Linux the file is born with this mode; elsewhere chmod gives it
             made.bind(os.fspath(path))
@@ -130,6 +133,14 @@ def _clear(path: Path) -> None:
             f"control socket {path}: another server listens there; stop it, or choose another with --control-socket"
         )
     path.unlink()
+
+
+def _sweep(directory: Path) -> None:
+    """Remove what killed servers left; whoever holds the folder's lock sees only sockets that are live or dead."""
+    for left in directory.glob("control-*.sock"):
+        with contextlib.suppress(OSError):
+            if stat.S_ISSOCK(left.lstat().st_mode) and not is_live(left):
+                left.unlink()
 
 
 @contextlib.contextmanager
