@@ -95,8 +95,11 @@ def read_value(text: str, schema: Mapping[str, Any]) -> Any:
         ValueError: it cannot be read so; the text says what would be right.
     """
     stripped = text.strip()
-    if "enum" in schema and (match := [v for v in schema["enum"] if stripped in (str(v), json.dumps(v))]):
-        return match[0]
+    if "enum" in schema:
+        for value in schema["enum"]:
+            if stripped in (str(value), json.dumps(value)):
+                return value
+        raise ValueError(f"one of {', '.join(map(str, schema['enum']))}, please")
     match schema.get("type"):
         case "string":
             return text

@@ -40,7 +40,9 @@ def run(path: Path, index: int | None, failed: bool) -> None:
     chosen = _choose(traces, index, failed)
     with _pager():
         if index is None and not failed and (path / SUMMARY).is_file():
-            with contextlib.suppress(ValueError, KeyError, TypeError):  # another version's summary hides no trace
+            with contextlib.suppress(
+                ValueError, KeyError, TypeError, AttributeError
+            ):  # another version's summary hides no trace
                 out().print(render(json.loads((path / SUMMARY).read_text("utf-8"))))
                 out().print()
         rules: list[Message] = []
@@ -117,16 +119,16 @@ def _ending(trace: Trace) -> Text:
     text = Text()
     if trace.score is not None:
         if trace.score.game_outcome is not None:
-            text.append(f"{trace.score.game_outcome}  ", f"bold {_COLOURS.get(trace.score.game_outcome, '')}")
+            text.append(clean(f"{trace.score.game_outcome}  "), f"bold {_COLOURS.get(trace.score.game_outcome, '')}")
         total = "none" if trace.score.total is None else f"{trace.score.total:.3g}"
         parts = (
             f"{name} {'none' if value is None else format(value, '.3g')}"
             for name, value in trace.score.components.items()
         )
-        text.append(f"score {total}", "bold").append(f" ({', '.join(parts)})", "dim")
+        text.append(f"score {total}", "bold").append(clean(f" ({', '.join(parts)})"), "dim")
     else:
         text.append("unscored", "bold red")
-    text.append(f"  {trace.stop_reason.replace('_', ' ')} after {trace.turns} turns", "dim")
+    text.append(clean(f"  {trace.stop_reason.replace('_', ' ')} after {trace.turns} turns"), "dim")
     if trace.error is not None:
         text.append(clean(f"\n{trace.error.kind}: {trace.error.message}"), "red")
     return text

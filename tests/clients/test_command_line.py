@@ -216,3 +216,39 @@ def test_a_broken_environment_does_not_hide_the_others(
     rows = {row["name"]: row for row in json.loads(listed.stdout)}
     assert says in rows["broken"]["error"]
     assert "error" not in rows["tic-tac-toe"]
+
+
+BROKEN = """
+from typing import Annotated
+from mcpgym import Environment, LazyTasks, Task, reward, task_id, tool
+from mcpgym.messages import user
+class Leaky(Environment):
+    "Puts its answer into the prompt, and pays what it never promised."
+    name = "leaky"
+    def tasks(self, split):
+        return LazyTasks(3, lambda i: Task(
+            task_id(split, i), split, (user(f"{split} {i}: the secret is swordfish-{i}"),),
+            {"answer": f"swordfish-{i}"},
+        ))
+    def reset(self, task, seed):
+        return {}
+    @reward
+    def pay(self, state) -> float:
+        return 7.0
+"""
+
+
+def test_check_passes_what_keeps_the_contract(command: Callable) -> None:
+    code, out, _ = command("check", "reverse-text")
+    assert code == 0, out
+    assert "keeps the contract" in out
+
+
+def test_check_fails_what_breaks_it_and_names_the_fix(process: Callable, tmp_path: Path) -> None:
+    (tmp_path / "leaky.py").write_text(BROKEN)
+    done = process("check", "leaky:Leaky")
+    assert done.returncode == 1, done.stderr
+    assert "rewards" in done.stdout
+    assert "outside its range" in done.stdout
+    assert "fix:" in done.stdout
+    assert done.stderr.splitlines()[-1].startswith("error: leaky breaks its contract")

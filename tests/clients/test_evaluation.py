@@ -318,3 +318,22 @@ def test_case_13_a_server_that_dies_in_mid_run_is_reported_within_seconds(
     assert made["failure"]
     assert made["scored"] > 0
     assert made["episodes"] == len(read_traces(traces))
+
+
+def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
+    code = limit + "import sys; from mcpgym_clients.cli import main; sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "eval", "tic-tac-toe", "-p", "random", "-n", "200", "--out", "run"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "cannot write" in done.stderr.splitlines()[-1]
+    made = summary_of(tmp_path / "run")
+    assert made["complete"] is False
+    assert "cannot write" in made["failure"]
+    assert made["episodes"] == len(read_traces(tmp_path / "run" / "traces.jsonl"))

@@ -1,0 +1,160 @@
+"""``mcpgym show``: reading traces, whole, torn or hostile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "play", "arguments": '{"position": 4}'}}
+BOARD = "You played 4. O played 0. Your turn.\nO . .\n. X .\n. . .\nX 4 · O 0 · free 1 2 3 5 6 7 8"
+
+
+def line(number: int, **changed: object) -> str:
+    trace = {
+        "schema": "mcpgym.trace/1",
+        "environment": "tic-tac-toe",
+        "environment_version": "1",
+        "task": f"test-{number}",
+        "split": "test",
+        "seed": 5,
+        "config": {},
+        "schema_hash": "a" * 64,
+        "policy": "somebody",
+        "messages": [
+            {"role": "system", "content": "The rules."},
+            {"role": "user", "content": "Begin."},
+            {"role": "assistant", "content": "<think>The centre.</think>I play it.", "tool_calls": [CALL]},
+            {"role": "tool", "content": BOARD, "tool_call_id": "c1", "name": "play"},
+        ],
+        "calls": [
+            {"name": "play", "arguments": {"position": 4}, "result": BOARD, "is_error": False, "milliseconds": 1}
+        ],
+        "stop_reason": "done",
+        "score": {"total": 1.2, "components": {"outcome": 1.0, "format": 1.0}, "game_outcome": "win"},
+        "error": None,
+        "prompt_messages": 2,
+        "turns": 1,
+    }
+    return json.dumps(trace | changed) + "\n"
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    lost = {"total": 0.0, "components": {"outcome": 0.0}, "game_outcome": "loss"}
+    failed = {"kind": "PolicyError", "message": "the endpoint is gone"}
+    path = tmp_path / "run" / "traces.jsonl"
+    path.parent.mkdir()
+    path.write_text(
+        line(0) + line(1, score=lost) + line(2, score=None, error=failed, stop_reason="policy_failed") + line(3)
+    )
+    return path
+
+
+def test_a_trace_shows_all_that_happened(command: Callable, traces: Path) -> None:
+    code, out, _ = command("show", "run", "--index", "0")
+    assert code == 0
+    for text in ("The rules.", "Begin.", "The centre.", "I play it.", "→ play(position=4)", "O played 0", "X", "┼"):
+        assert text in out
+    assert "win  score 1.2 (outcome 1, format 1)  done after 1 turns" in out
+    assert "<think>" not in out
+    assert "test-1" not in out
+
+
+def test_all_are_shown_and_the_rules_once(command: Callable, traces: Path) -> None:
+    code, out, _ = command("show", str(traces))
+    assert code == 0
+    assert all(f"test-{number}" in out for number in range(4))
+    assert out.count("The rules.") == 1
+    assert out.count("Begin.") == 4
+
+
+def test_failed_shows_what_to_look_into(command: Callable, traces: Path) -> None:
+    code, out, _ = command("show", "run", "--failed")
+    assert code == 0
+    assert "test-1" in out
+    assert "PolicyError: the endpoint is gone" in out
+    assert "test-0" not in out
+    assert "test-3" not in out
+    assert "test-2" in command("show", "run", "--failed", "-i", "-1")[1]
+
+
+def test_failed_says_when_nothing_did(command: Callable, tmp_path: Path) -> None:
+    (tmp_path / "traces.jsonl").write_text(line(0))
+    code, out, _ = command("show", ".", "--failed")
+    assert code == 0
+    assert "None of the 1 traces" in out
+
+
+def test_case_31_a_torn_last_line_is_said_and_the_rest_is_shown(command: Callable, traces: Path) -> None:
+    with traces.open("a") as file:
+        file.write(line(4)[:80])
+    code, out, err = command("show", "run")
+    assert code == 0
+    assert "warning" in err
+    assert "line 5" in err
+    assert "test-3" in out
+    assert "test-4" not in out
+
+
+def test_the_summary_comes_first(command: Callable) -> None:
+    assert command("eval", "tic-tac-toe", "-p", "random", "-n", "3", "--out", "made")[0] == 0
+    code, out, _ = command("show", "made")
+    assert code == 0
+    assert out.index("95 % interval") < out.index("test-0")
+
+
+@pytest.mark.parametrize("content", ["", "not json", "[]", '{"episodes": 3}'])
+def test_a_broken_summary_hides_no_trace(command: Callable, traces: Path, content: str) -> None:
+    (traces.parent / "summary.json").write_text(content)
+    code, out, _ = command("show", "run")
+    assert code == 0
+    assert "test-3" in out
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "says"),
+    [
+        (None, ["show", "nowhere"], "there is no nowhere"),
+        (None, ["show", "."], "there are runs in it: run"),
+        (None, ["show", "run", "-i", "4"], "0 to 3"),
+        ("", ["show", "other"], "no whole trace"),
+        ("[1]\n", ["show", "other"], "line 1"),
+        ('{"schema": "mcpgym.trace/9"}\n', ["show", "other"], "mcpgym.trace/9"),
+    ],
+)
+def test_what_cannot_be_read_is_said(
+    command: Callable, traces: Path, make: str | None, arguments: list[str], says: str
+) -> None:
+    if make is not None:
+        (traces.parent.parent / "other").write_text(make)
+    code, _, err = command(*arguments)
+    assert code == 2
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert says in err
+
+
+def test_what_a_policy_wrote_cannot_command_the_terminal(command: Callable, tmp_path: Path) -> None:
+    evil = "\x1b]0;owned\x07\x9b31m[red]markup[/red]\u202e"
+    call = {"id": "c", "type": "function", "function": {"name": f"play{evil}", "arguments": evil}}
+    messages = [
+        {"role": "user", "content": evil},
+        {
+            "role": "assistant",
+            "content": f"<think>{evil}</think>{evil}",
+            "tool_calls": [call],
+            "reasoning_content": evil,
+        },
+        {"role": "tool", "content": evil, "is_error": True, "tool_call_id": "c", "name": "play"},
+    ]
+    error = {"kind": evil, "message": evil}
+    (tmp_path / "traces.jsonl").write_text(
+        line(0, messages=messages, error=error, score=None, policy=evil, task=evil, stop_reason="x" + evil)
+    )
+    code, out, _ = command("show", ".")
+    assert code == 0
+    assert not set(out) & set("\x1b\x07\x9b\u202e")
+    assert out.count("[red]markup[/red]") >= 8
