@@ -26,8 +26,6 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_TURNS = 100
 """The limit on turns where neither the environment nor the user sets one."""
-OPEN_SECONDS = 60.0
-"""How long opening an episode may take."""
 GONE_SECONDS = 1.0
 """How long a server that did not answer may take to close the episode."""
 
@@ -101,14 +99,14 @@ async def rollout(
             record.stop_reason = await _play(session, episode, limits, record)
             if record.stop_reason.scored:
                 record.score = await episode.score(record.messages)
-    except ConfigurationError:
-        raise
     except asyncio.CancelledError:
         record.fail(StopReason.CANCELLED, "Cancelled", f"the run was stopped during turn {record.turns + 1}")
         raise
     except PolicyError as error:
         record.fail(StopReason.POLICY_FAILED, _kind(error), explain(error))
     except Exception as error:
+        if isinstance(error, ConfigurationError) and not record.began:
+            raise
         if isinstance(error, TimeoutError) and clock.expired():
             text = f"the rollout took longer than {limits.seconds:g} s; it was in turn {record.turns + 1}"
             record.fail(StopReason.TIMED_OUT, "TimedOut", text)
@@ -159,8 +157,9 @@ async def _act(session: PolicySession, messages: list[Message]) -> Turn:
     except Exception as error:
         logger.debug("the policy failed", exc_info=error)
         raise PolicyError(f"{_kind(error)}: {explain(error)}") from error
-    if not isinstance(turn.message, Mapping) or turn.message.get("role") != "assistant":
-        raise PolicyError(f"a turn must be an assistant message, not {turn.message!r:.200}")
+    message = turn.message if isinstance(turn, Turn) else turn
+    if not isinstance(turn, Turn) or not isinstance(message, Mapping) or message.get("role") != "assistant":
+        raise PolicyError(f"a turn must be a Turn with an assistant message, not {str(message)[:200]}")
     return turn
 
 
@@ -219,7 +218,7 @@ class _Closing(contextlib.AsyncExitStack):
             self.push_async_callback(self._close, episode.aclose, "the episode")
             return episode
 
-        return await uninterrupted(opening(), OPEN_SECONDS)
+        return await uninterrupted(opening(), None)
 
     def begin(self, policy: Policy, context: EpisodeContext) -> PolicySession:
         """Begin the policy's session."""
@@ -268,11 +267,13 @@ class _Record:
     tried: int = 0
     repeat: int = 0
     place: int = 0
+    began: bool = False
     started: float = field(default_factory=time.monotonic)
 
     def opened(self, episode: OpenedEpisode) -> None:
         self.task, self.split, self.config = episode.task, episode.split, episode.config
         self.environment_version, self.schema_hash = episode.environment_version, episode.schema_hash
+        self.began = True
         self.messages = list(episode.messages)
         self.prompt_messages = len(self.messages)
 

@@ -204,6 +204,12 @@ def test_an_endpoint_that_never_answers_meets_its_deadline() -> None:
     assert "did not answer within 0.2 s" in trace.error.message
 
 
+def test_content_in_parts_is_one_text() -> None:
+    body = completion("")
+    body["choices"][0]["message"]["content"] = [{"type": "text", "text": "a"}, {"type": "thinking"}, {"text": "b"}]
+    assert play([body])[0].messages[-1]["content"] == "ab"
+
+
 def test_a_content_filter_is_no_answer() -> None:
     trace, _ = play([completion("I", finish="content_filter")])
     assert trace.stop_reason == StopReason.POLICY_FAILED

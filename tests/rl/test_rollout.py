@@ -236,9 +236,28 @@ def test_a_script_that_runs_out_is_unscored_and_says_so() -> None:
     assert trace.error.message == "script has 1 turns, and the episode goes on after them"
 
 
-def test_a_turn_that_is_no_assistant_message_is_the_policys_failure() -> None:
-    trace = play([Turn({"role": "user", "content": "hm"})])
+@pytest.mark.parametrize("turn", [Turn({"role": "user", "content": "hm"}), Turn("x"), assistant("x"), None])  # type: ignore[arg-type]
+def test_a_turn_that_is_no_assistant_message_is_the_policys_failure(turn: Any) -> None:
+    class Odd(Endless):
+        async def act(self, messages: Sequence[Message]) -> Turn:
+            return turn  # type: ignore[no-any-return]
+
+    trace = play([], policy=Odd())
     assert trace.stop_reason == StopReason.POLICY_FAILED
+    assert trace.error is not None
+    assert "a turn must be a Turn with an assistant message" in trace.error.message
+
+
+def test_what_fails_once_the_episode_is_open_is_recorded_whatever_its_kind() -> None:
+    class Refusing(LocalControl):
+        async def score(self, token: str, messages: Sequence[Message] | None = None) -> Any:
+            raise ConfigurationError("messages[3]: needs a role")
+
+    lane = ControlLane(Refusing(rl_toys.episodes()))
+    trace = asyncio.run(rollout(ScriptedPolicy(["x"]), lane, environment="counter", split="train"))
+    assert trace.stop_reason == StopReason.ENVIRONMENT_FAILED
+    assert trace.error is not None
+    assert trace.error.kind == "ConfigurationError"
 
 
 @pytest.mark.parametrize(

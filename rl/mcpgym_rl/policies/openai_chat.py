@@ -223,8 +223,9 @@ class ChatSession:
 
     def _message(self, given: Any) -> Message:
         content = getattr(given, "content", None)
-        text = content if isinstance(content, str) else getattr(given, "refusal", None) or ""
-        calls = getattr(given, "tool_calls", None) or []
+        text = _text(content) or _text(getattr(given, "refusal", None))
+        calls = getattr(given, "tool_calls", None)
+        calls = calls if isinstance(calls, list) else []
         if self._policy.options.mode == "guided" and self._context.tools:
             message = read_guided(text)
         elif not calls and self._context.tools and (self._policy.options.mode == "text" or "<tool_call>" in text):
@@ -236,6 +237,14 @@ class ChatSession:
                 message["reasoning_content"] = reasoning
                 break
         return message
+
+
+def _text(content: Any) -> str:
+    """Content as text; some endpoints give it in parts."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
 
 
 def _native_call(place: int, call: Any) -> Any:
