@@ -20,11 +20,12 @@ from mcp.shared.inbound import decode_header_value, encode_header_value
 
 from mcpgym.control import ControlPlane, LocalControl, OpenedEpisode
 from mcpgym.control_client import HttpControl
-from mcpgym.episodes import Limits
+from mcpgym.episodes import Episodes, Limits
 from mcpgym.errors import ConfigurationError
 from mcpgym.serving import Serving, serving
 from mcpgym_rl.lanes import ControlLane, Lane, McpLane, ToolsDiffer
 from mcpgym_rl.mcp_thin import MAX_ANSWER, header_value
+from mcpgym_rl.policies import make_policy
 from mcpgym_rl.policies.script import ScriptedPolicy
 from mcpgym_rl.rollout import rollout
 from mcpgym_rl.run import EpisodeSpec, run
@@ -379,3 +380,25 @@ def test_a_server_that_is_not_there_is_named() -> None:
 def test_names_in_headers_are_what_the_sdk_reads(name: str) -> None:
     assert decode_header_value(header_value(name)) == name
     assert header_value(name) == encode_header_value(name)
+
+
+@pytest.mark.parametrize("name", LANES)
+def test_the_same_games_of_tic_tac_toe_are_played_in_every_lane_and_era(name: str) -> None:
+    specs = [EpisodeSpec("tic-tac-toe", split="test", index=i, seed=2) for i in range(12)]
+
+    async def games(lane: Lane, episodes: Episodes) -> list[dict[str, Any]]:
+        policy = make_policy("random", episodes.environments["tic-tac-toe"])
+        result = await run(policy, lane, specs, concurrency=6)
+        return [comparable(trace) for trace in result.traces]
+
+    async def main() -> None:
+        local = Episodes.of("tic-tac-toe")
+        expected = await games(ControlLane(LocalControl(local)), local)
+        assert {trace["stop_reason"] for trace in expected} == {"done"}
+        assert len({trace["score"]["game_outcome"] for trace in expected}) > 1
+        async with serving(Episodes.of("tic-tac-toe")) as server:
+            lane = LANES[name](server)
+            assert await games(lane, server.episodes) == expected
+            await lane.aclose()
+
+    asyncio.run(main())
