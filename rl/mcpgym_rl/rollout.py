@@ -7,20 +7,20 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mcpgym.control import OpenedEpisode
 from mcpgym.errors import ConfigurationError, EpisodeEnded, ServerUnavailable
 from mcpgym.messages import Message, tool_answer
-from mcpgym.rewards import Score
 from mcpgym.tasks import derive_seed
 from mcpgym_rl.failures import CLEAN_UP_SECONDS, explain, leaves, uninterrupted
 from mcpgym_rl.lanes import EpisodeLane, Lane
-from mcpgym_rl.parse import MalformedCall, ParsedCall, parse
-from mcpgym_rl.policy import ContextFull, EpisodeContext, Policy, PolicyError, PolicySession, Tokens, Turn
+from mcpgym_rl.parse import MalformedCall, ParsedCall
+from mcpgym_rl.policy import ContextFull, EpisodeContext, Policy, PolicyError, PolicySession, Turn
+from mcpgym_rl.record import Record
 from mcpgym_rl.stop_reason import StopReason
-from mcpgym_rl.traces import Trace, TraceCall, TraceError, TraceScore, TraceTokens, TraceUsage
+from mcpgym_rl.traces import Trace, TraceCall
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ async def rollout(
         ConfigurationError: there is no such environment, task or configuration; the message names the fix.
     """
     limits = limits or Limits()
-    record = _Record(policy.name, environment, task or f"{split}-{index or 0}", split or "", seed, dict(config or {}))
+    record = Record(policy.name, environment, task or f"{split}-{index or 0}", split or "", seed, dict(config or {}))
     record.repeat, record.place = repeat, place
     which = {"task": task, "split": split, "index": index, "seed": seed, "config": config}
     try:
@@ -119,7 +119,7 @@ async def rollout(
     return record.trace()
 
 
-async def _play(session: PolicySession, episode: EpisodeLane, limits: Limits, record: _Record) -> StopReason:
+async def _play(session: PolicySession, episode: EpisodeLane, limits: Limits, record: Record) -> StopReason:
     """The loop itself: act, call, answer, until something ends it."""
     max_turns = limits.max_turns or episode.opened.max_turns or DEFAULT_MAX_TURNS
     while record.turns < max_turns:
@@ -163,7 +163,7 @@ async def _act(session: PolicySession, messages: list[Message]) -> Turn:
     return turn
 
 
-async def _answer(call: ParsedCall | MalformedCall, episode: EpisodeLane, limits: Limits, record: _Record) -> bool:
+async def _answer(call: ParsedCall | MalformedCall, episode: EpisodeLane, limits: Limits, record: Record) -> bool:
     """Run one call and append its answer; whether the episode is over after it."""
     record.tried += 1
     if limits.max_calls is not None and record.tried > limits.max_calls:
@@ -241,84 +241,3 @@ class _Closing(contextlib.AsyncExitStack):
 
 def _kind(error: BaseException) -> str:
     return type(leaves(error)[0]).__name__
-
-
-@dataclass(slots=True)
-class _Record:
-    """What is known of a rollout so far."""
-
-    policy: str
-    environment: str
-    task: str
-    split: str
-    seed: int
-    config: Mapping[str, Any]
-    environment_version: str = ""
-    schema_hash: str = ""
-    prompt_messages: int = 0
-    messages: list[Message] = field(default_factory=list)
-    calls: list[TraceCall] = field(default_factory=list)
-    stop_reason: StopReason | None = None
-    score: Score | None = None
-    error: TraceError | None = None
-    tokens: Tokens | None = None
-    usage: TraceUsage = field(default_factory=TraceUsage)
-    turns: int = 0
-    tried: int = 0
-    repeat: int = 0
-    place: int = 0
-    began: bool = False
-    started: float = field(default_factory=time.monotonic)
-
-    def opened(self, episode: OpenedEpisode) -> None:
-        self.task, self.split, self.config = episode.task, episode.split, episode.config
-        self.environment_version, self.schema_hash = episode.environment_version, episode.schema_hash
-        self.began = True
-        self.messages = list(episode.messages)
-        self.prompt_messages = len(self.messages)
-
-    def add_turn(self, turn: Turn) -> list[ParsedCall | MalformedCall]:
-        message, calls = parse(turn.message)
-        self.messages.append(message)
-        self.turns += 1
-        self.usage = TraceUsage(
-            self.usage.prompt_tokens + turn.usage.prompt_tokens,
-            self.usage.completion_tokens + turn.usage.completion_tokens,
-        )
-        self.tokens = turn.tokens or self.tokens
-        return calls
-
-    def fail(self, reason: StopReason, kind: str, message: str) -> None:
-        self.stop_reason, self.score, self.error = reason, None, TraceError(kind, message)
-
-    def trace(self) -> Trace:
-        score, tokens = self.score, self.tokens
-        return Trace(
-            environment=self.environment,
-            environment_version=self.environment_version,
-            task=self.task,
-            split=self.split,
-            seed=self.seed,
-            config=self.config,
-            schema_hash=self.schema_hash,
-            policy=self.policy,
-            messages=self.messages,
-            calls=self.calls,
-            stop_reason=self.stop_reason or StopReason.CANCELLED,
-            score=None if score is None else TraceScore(score.total, score.components, score.game_outcome),
-            error=self.error,
-            tokens=None if tokens is None else TraceTokens(tokens.ids, tokens.mask, tokens.logprobs),
-            repeat=self.repeat,
-            place=self.place,
-            prompt_messages=self.prompt_messages,
-            turns=self.turns,
-            usage=self.usage,
-            seconds=round(time.monotonic() - self.started, 6),
-        )
-
-
-def not_run(policy: str, environment: str, task: str, why: str, **known: Any) -> Trace:
-    """The trace of a rollout that never began because its run ended."""
-    record = _Record(policy, environment, task, known.pop("split", ""), known.pop("seed", 0), known.pop("config", {}))
-    record.fail(StopReason.NOT_RUN, "NotRun", why)
-    return replace(record.trace(), seconds=0.0, **known)

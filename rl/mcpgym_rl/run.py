@@ -13,7 +13,8 @@ from mcpgym.errors import ServerUnavailable
 from mcpgym_rl.failures import explain
 from mcpgym_rl.lanes import Lane
 from mcpgym_rl.policy import Policy
-from mcpgym_rl.rollout import Limits, not_run, rollout
+from mcpgym_rl.record import not_run
+from mcpgym_rl.rollout import Limits, rollout
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceError
 

@@ -21,7 +21,8 @@ from mcpgym.errors import ConfigurationError
 from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.policies.script import ScriptedPolicy
 from mcpgym_rl.policy import Tokens, Turn, Usage
-from mcpgym_rl.rollout import not_run, rollout
+from mcpgym_rl.record import not_run
+from mcpgym_rl.rollout import rollout
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceScore, TraceWriter, read_traces
 

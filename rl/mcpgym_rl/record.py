@@ -1,0 +1,101 @@
+"""What is known of a rollout while it is under way, and the trace that it becomes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mcpgym.control import OpenedEpisode
+from mcpgym.messages import Message
+from mcpgym.rewards import Score
+from mcpgym_rl.parse import MalformedCall, ParsedCall, parse
+from mcpgym_rl.policy import Tokens, Turn
+from mcpgym_rl.stop_reason import StopReason
+from mcpgym_rl.traces import Trace, TraceCall, TraceError, TraceScore, TraceTokens, TraceUsage
+
+
+@dataclass(slots=True)
+class Record:
+    """What is known of a rollout so far. ``tried`` counts its tool calls, those that were not run included."""
+
+    policy: str
+    environment: str
+    task: str
+    split: str
+    seed: int
+    config: Mapping[str, Any]
+    environment_version: str = ""
+    schema_hash: str = ""
+    prompt_messages: int = 0
+    messages: list[Message] = field(default_factory=list)
+    calls: list[TraceCall] = field(default_factory=list)
+    stop_reason: StopReason | None = None
+    score: Score | None = None
+    error: TraceError | None = None
+    tokens: Tokens | None = None
+    usage: TraceUsage = field(default_factory=TraceUsage)
+    turns: int = 0
+    tried: int = 0
+    repeat: int = 0
+    place: int = 0
+    began: bool = False
+    started: float = field(default_factory=time.monotonic)
+
+    def opened(self, episode: OpenedEpisode) -> None:
+        """The episode is open."""
+        self.task, self.split, self.config = episode.task, episode.split, episode.config
+        self.environment_version, self.schema_hash = episode.environment_version, episode.schema_hash
+        self.began = True
+        self.messages = list(episode.messages)
+        self.prompt_messages = len(self.messages)
+
+    def add_turn(self, turn: Turn) -> list[ParsedCall | MalformedCall]:
+        """Append a turn; its calls."""
+        message, calls = parse(turn.message)
+        self.messages.append(message)
+        self.turns += 1
+        self.usage = TraceUsage(
+            self.usage.prompt_tokens + turn.usage.prompt_tokens,
+            self.usage.completion_tokens + turn.usage.completion_tokens,
+        )
+        self.tokens = turn.tokens or self.tokens
+        return calls
+
+    def fail(self, reason: StopReason, kind: str, message: str) -> None:
+        """The rollout has no score, for this reason."""
+        self.stop_reason, self.score, self.error = reason, None, TraceError(kind, message)
+
+    def trace(self) -> Trace:
+        """The trace as things stand."""
+        score, tokens = self.score, self.tokens
+        return Trace(
+            environment=self.environment,
+            environment_version=self.environment_version,
+            task=self.task,
+            split=self.split,
+            seed=self.seed,
+            config=self.config,
+            schema_hash=self.schema_hash,
+            policy=self.policy,
+            messages=self.messages,
+            calls=self.calls,
+            stop_reason=self.stop_reason or StopReason.CANCELLED,
+            score=None if score is None else TraceScore(score.total, score.components, score.game_outcome),
+            error=self.error,
+            tokens=None if tokens is None else TraceTokens(tokens.ids, tokens.mask, tokens.logprobs),
+            repeat=self.repeat,
+            place=self.place,
+            prompt_messages=self.prompt_messages,
+            turns=self.turns,
+            usage=self.usage,
+            seconds=round(time.monotonic() - self.started, 6),
+        )
+
+
+def not_run(policy: str, environment: str, task: str, why: str, **known: Any) -> Trace:
+    """The trace of a rollout that never began because its run ended."""
+    record = Record(policy, environment, task, known.pop("split", ""), known.pop("seed", 0), known.pop("config", {}))
+    record.fail(StopReason.NOT_RUN, "NotRun", why)
+    return replace(record.trace(), seconds=0.0, **known)
