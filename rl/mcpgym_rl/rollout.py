@@ -100,7 +100,8 @@ async def rollout(
             if record.stop_reason.scored:
                 record.score = await episode.score(record.messages)
     except asyncio.CancelledError:
-        record.fail(StopReason.CANCELLED, "Cancelled", f"the run was stopped during turn {record.turns + 1}")
+        if record.score is None:  # one that is scored already was only being closed
+            record.fail(StopReason.CANCELLED, "Cancelled", f"the run was stopped during turn {record.turns + 1}")
         raise
     except PolicyError as error:
         record.fail(StopReason.POLICY_FAILED, _kind(error), explain(error))

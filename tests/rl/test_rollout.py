@@ -364,6 +364,31 @@ def test_case_11_a_cancelled_rollout_closes_its_episode_and_is_recorded(delay: f
         assert trace.score is None
 
 
+def test_a_rollout_cancelled_while_it_is_only_being_closed_keeps_its_score() -> None:
+    class SlowToClose(LocalControl):
+        async def close(self, token: str) -> None:
+            await asyncio.sleep(0.1)
+            await super().close(token)
+
+    control = SlowToClose(rl_toys.episodes())
+    ended: list[Trace] = []
+
+    async def main() -> None:
+        lane = ControlLane(control)
+        task = asyncio.create_task(
+            rollout(ScriptedPolicy(["x"]), lane, environment="counter", split="train", on_end=ended.append)
+        )
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert len(control.episodes) == 0
+    assert ended[0].stop_reason == StopReason.ANSWERED
+    assert ended[0].score is not None
+
+
 def test_what_cleans_up_is_not_interrupted_by_a_second_cancellation() -> None:
     steps: list[str] = []
 
