@@ -210,7 +210,7 @@ class Episode:
             return self._invalid(tool, arguments, str(problem), started)
         try:
             text = _text(tool.handler(self.environment, self.state, **parsed))
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
             return self._failed(tool, arguments, error, started)
         return self._record(tool.name, arguments, text, False, started)
 
@@ -411,6 +411,8 @@ class Episode:
             task.cancel()
         if running:
             await asyncio.wait(running, timeout=END_GRACE)
+        if isinstance(self._stuck, asyncio.Task):  # it lets go of what it holds; a thread may need the close to end
+            await asyncio.wait((self._stuck,), timeout=END_GRACE)
         held = False
         with contextlib.suppress(TimeoutError):  # a score or an answer that hangs must not keep the state for ever
             async with asyncio.timeout(END_GRACE):

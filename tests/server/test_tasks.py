@@ -56,7 +56,7 @@ def test_a_split_cannot_have_fewer_than_no_tasks():
 
 @pytest.mark.parametrize(
     "wanted",
-    ["", "train", "train-", "train-3", "train--1", "train-01", "train-1 ", "test-1", "train-١", "train-1e0", "-9" * 900],
+    ["", "train", "train-", "train-3", "train--1", "train-01", "train-1 ", "test-1", "train-١", "train-1e0", "-9" * 99],
 )  # fmt: skip
 def test_ids_that_only_look_right_find_nothing(wanted):
     assert find_task(lazy(3), "train", wanted) is None
