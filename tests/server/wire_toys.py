@@ -230,6 +230,7 @@ def legacy_call(name: str, arguments: Mapping[str, Any] | None = None) -> tuple[
     return headers, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
+HOST_HEADERS = {"host": "localhost:8000"}
 Headers = list[tuple[bytes, bytes]]
 
 
