@@ -277,13 +277,13 @@ class Episode:
             return CallResult(f"this episode has ended: {self.ended}", is_error=True, done=True)
         if self.stop_reason is not None:
             return CallResult(f"this episode has ended ({self.stop_reason}); no more calls", is_error=True, done=True)
+        if _too_deep(arguments):
+            text = f"{name[:100]}: arguments nested deeper than {MAX_DEPTH} levels are not read; send flatter ones"
+            return self._record(name[:100], {}, text, True, time.perf_counter())
         if tool is None:
             known = ", ".join(self.environment.tools) or "none"
             text = f"there is no tool {name[:100]!r}; there is: {known}"
             return self._record(name[:100], arguments, text, True, time.perf_counter())
-        if _too_deep(arguments):
-            text = f"{name}: arguments nested deeper than {MAX_DEPTH} levels are not read; send flatter ones"
-            return self._record(name, {}, text, True, time.perf_counter())
         return None
 
     def _invalid(self, tool: Tool, arguments: Mapping[str, Any], problem: str, started: float) -> CallResult:
