@@ -79,7 +79,9 @@ async def _ask_value(lines: Lines, label: str, schema: Mapping[str, Any], requir
     if not required:
         hint += f"; Enter for {json.dumps(schema['default'])}" if "default" in schema else "; Enter to leave it out"
     while True:
-        answer = await _ask(lines, f"[bold]{escaped(label)}[/bold] [dim]({escaped(hint)})[/dim]: ")
+        told = label in lines.told  # a hint is read once
+        lines.told.add(label)
+        answer = await _ask(lines, f"[bold]{escaped(label)}[/bold]{'' if told else f' [dim]({escaped(hint)})[/dim]'}: ")
         if not answer.strip() and not required:
             return _OMITTED
         try:

@@ -13,10 +13,11 @@ class Lines:
     """Standard input, line by line: a terminal, a pipe or a file.
 
     The file descriptor is read as it becomes ready, so a server in the same process keeps answering while a person
-    thinks, and Ctrl-C ends the wait at once.
+    thinks, and Ctrl-C ends the wait at once. ``told`` is what the person has been told already.
     """
 
     def __init__(self) -> None:
+        self.told: set[str] = set()
         self._buffer = b""
         self._ended = False
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,9 +16,10 @@ from rich.text import Text
 
 from mcpgym.messages import Message
 from mcpgym_clients.boards import observation
-from mcpgym_clients.console import clean, escaped, out, warn
+from mcpgym_clients.console import clean, escaped, warn
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.files import SUMMARY, find_traces
+from mcpgym_clients.paging import pager
 from mcpgym_clients.report import render
 from mcpgym_rl.traces import Trace, read_traces
 
@@ -38,20 +38,20 @@ def run(path: Path, index: int | None, failed: bool) -> None:
     if traces.torn:
         warn(traces.torn)
     chosen = _choose(traces, index, failed)
-    with _pager():
+    with pager() as console:
         if index is None and not failed and (path / SUMMARY).is_file():
             with contextlib.suppress(
                 ValueError, KeyError, TypeError, AttributeError
             ):  # another version's summary hides no trace
-                out().print(render(json.loads((path / SUMMARY).read_text("utf-8"))))
-                out().print()
+                console.print(render(json.loads((path / SUMMARY).read_text("utf-8"))))
+                console.print()
         rules: list[Message] = []
         for place, trace in chosen:
-            out().print(render_trace(trace, place, known=rules))
-            out().print()
+            console.print(render_trace(trace, place, known=rules))
+            console.print()
             rules = [message for message in trace.messages if message["role"] == "system"]
         if failed and not chosen:
-            out().print(f"None of the {len(traces)} traces was lost, penalised or left unscored.")
+            console.print(f"None of the {len(traces)} traces was lost, penalised or left unscored.")
 
 
 def _choose(traces: Sequence[Trace], index: int | None, failed: bool) -> list[tuple[int, Trace]]:
@@ -132,14 +132,3 @@ def _ending(trace: Trace) -> Text:
     if trace.error is not None:
         text.append(clean(f"\n{trace.error.kind}: {trace.error.message}"), "red")
     return text
-
-
-@contextlib.contextmanager
-def _pager() -> Iterator[None]:
-    """Page what is printed, where a person reads it on a terminal."""
-    if not out().is_terminal:
-        yield
-        return
-    os.environ.setdefault("LESS", "-FRX")  # short output needs no pager, and colours are colours
-    with out().pager(styles=True):
-        yield

@@ -229,18 +229,21 @@ def test_a_further_host_name_is_accepted_when_allowed(served: Callable) -> None:
     assert allowed not in (403, 421)
 
 
-def parameters(tmp_path: Path, *arguments: str) -> Any:
+def over_stdio(tmp_path: Path, *arguments: str, **variables: str) -> Any:
+    """A transport to a stdio server of its own process; what it logs goes to a file."""
     from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
 
     command = ["-m", "mcpgym_clients", "serve", *arguments, "--stdio"]
-    return StdioServerParameters(command=sys.executable, args=command, cwd=tmp_path)
+    server = StdioServerParameters(command=sys.executable, args=command, cwd=tmp_path, env={**os.environ, **variables})
+    return stdio_client(server, errlog=(tmp_path / "log").open("w"))
 
 
 def test_stdio_bound_to_a_task_is_one_episode(tmp_path: Path) -> None:
     from mcp import Client
 
     async def play(*arguments: str) -> list[str]:
-        async with Client(parameters(tmp_path, "tic-tac-toe", *arguments)) as client:
+        async with Client(over_stdio(tmp_path, "tic-tac-toe", *arguments)) as client:
             tools = (await client.list_tools()).tools
             assert [tool.name for tool in tools] == ["play"]
             assert list(tools[0].input_schema["properties"]) == ["position"]
@@ -252,7 +255,7 @@ def test_stdio_bound_to_a_task_is_one_episode(tmp_path: Path) -> None:
 
 
 def test_stdio_without_a_task_has_handles(tmp_path: Path) -> None:
-    assert "start_episode" in asyncio.run(tool_names(parameters(tmp_path, "tic-tac-toe")))
+    assert "start_episode" in asyncio.run(tool_names(over_stdio(tmp_path, "tic-tac-toe")))
 
 
 NOISY = """
@@ -280,12 +283,13 @@ def test_case_32_nothing_but_protocol_on_standard_output(tmp_path: Path) -> None
     from mcp import Client
 
     async def speak() -> str:
-        server = parameters(tmp_path, "noisy:Noisy", "--split", "test")
-        server.env = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
-        async with Client(server) as client:
+        variables = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
+        async with Client(over_stdio(tmp_path, "noisy:Noisy", "--split", "test", **variables)) as client:
             return (await client.call_tool("speak", {})).content[0].text
 
     assert asyncio.run(speak()) == "é…"
+    log = (tmp_path / "log").read_text("utf-8", "replace")
+    assert all(f"noise {where}" in log for where in ("at import", "at reset", "in a tool"))
 
 
 def test_case_10_stdio_ends_with_its_input_and_on_a_signal(tmp_path: Path) -> None:

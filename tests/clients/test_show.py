@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,3 +162,21 @@ def test_what_a_policy_wrote_cannot_command_the_terminal(command: Callable, tmp_
     assert code == 0
     assert not set(out) & set("\x1b\x07\x9b\u202e")
     assert out.count("[red]markup[/red]") >= 8
+
+
+def test_a_pager_that_is_left_early_ends_it_quietly(tmp_path: Path) -> None:
+    (tmp_path / "traces.jsonl").write_text("".join(line(number) for number in range(300)))
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcpgym_clients", "show", "."],
+        stdin=slave, stdout=slave, stderr=subprocess.PIPE, cwd=tmp_path,
+        env={**os.environ, "PAGER": "head -n 2", "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(slave)
+    _, err = process.communicate(timeout=30)
+    shown = os.read(master, 65536).decode("utf-8", "replace")
+    os.close(master)
+    assert process.returncode == 0
+    assert err == b""
+    assert "test-0" in shown
+    assert "test-1" not in shown
