@@ -21,15 +21,13 @@ GROUP = "mcpgym.environments"
 
 
 @cache
-def _entries() -> dict[str, EntryPoint]:
-    found: dict[str, EntryPoint] = {}
+def _entries() -> dict[str, tuple[EntryPoint, ...]]:
+    """By name; more than one where packages clash, which is that name's fault alone."""
+    found: dict[str, tuple[EntryPoint, ...]] = {}
     for entry in entry_points(group=GROUP):
-        if entry.name in found and found[entry.name].value != entry.value:
-            raise ConfigurationError(
-                f"two packages register the environment {entry.name!r}: {found[entry.name].value} and {entry.value}; "
-                "uninstall one"
-            )
-        found[entry.name] = entry
+        known = found.get(entry.name, ())
+        if entry.value not in [other.value for other in known]:
+            found[entry.name] = (*known, entry)
     return found
 
 
@@ -50,9 +48,14 @@ def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
         return _load(name, _unregistered(name))
     if name not in entries:
         raise UnknownNameError("environment", name, entries)
-    loaded = _load(name, entries[name])
+    entry, *others = entries[name]
+    if others:
+        raise ConfigurationError(
+            f"two packages register the environment {name!r}: {entry.value} and {others[0].value}; uninstall one"
+        )
+    loaded = _load(name, entry)
     if loaded.name != name:
-        raise ConfigurationError(f"environment {name!r}: {entries[name].value} calls itself {loaded.name!r}")
+        raise ConfigurationError(f"environment {name!r}: {entry.value} calls itself {loaded.name!r}")
     return loaded
 
 
@@ -71,7 +74,7 @@ def _load(name: str, entry: EntryPoint) -> type[Environment[Any, Any, Any]]:
         loaded = entry.load()
     except ConfigurationError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a module that exits must not take the command with it
         raise ConfigurationError(
             f"environment {name!r} ({entry.value}) cannot be imported: {type(error).__name__}: {error}"
         ) from error

@@ -218,6 +218,15 @@ def test_a_broken_environment_does_not_hide_the_others(
     assert "error" not in rows["tic-tac-toe"]
 
 
+def test_case_19_a_clash_of_names_is_that_names_fault_alone(process: Callable, tmp_path: Path) -> None:
+    source = "from mcpgym import Environment\nclass Game(Environment):\n    name = 'tic-tac-toe'"
+    variables = _install(tmp_path / "site", "tic-tac-toe", "rival:Game", "rival", source)
+    listed = process("list", "--json", environment=variables)
+    rows = {row["name"]: row for row in json.loads(listed.stdout)}
+    assert "two packages register" in rows["tic-tac-toe"]["error"]
+    assert "error" not in rows["reverse-text"]
+
+
 BROKEN = """
 from typing import Annotated
 from mcpgym import Environment, LazyTasks, Task, reward, task_id, tool
