@@ -7,9 +7,10 @@ A type is right when a JSON value fits it exactly when the value fits its JSON S
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, NotRequired, Required, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired, Required, get_args, get_origin
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict, get_type_hints, is_typeddict
 
 from mcpgym.errors import SchemaError
@@ -18,6 +19,7 @@ _KNOWN = {
     "model", "model-fields", "model-field", "typed-dict", "typed-dict-field", "list", "literal", "str", "int", "float",
     "bool", "default", "definitions", "definition-ref", "nullable", "union",
 }  # fmt: skip
+_OURS = "mcpgym refuses True for 1"
 _CODE = "is checked or changed by code that no schema shows; take the plain type and check it in the tool (ToolError)"
 _INSTEAD = {
     "enum": "an Enum has no value of its own in JSON; write Literal['a', 'b']",
@@ -49,6 +51,8 @@ def described(hint: Any, where: str, inside: tuple[Any, ...] = ()) -> Any:
         return described(arguments[0], where, inside)
     if origin is list:
         return list[described(arguments[0], f"{where}[]", inside)]  # type: ignore[misc]
+    if origin is Literal and any(type(value) in (int, bool) for value in arguments):
+        return Annotated[hint, BeforeValidator(_refuse_lookalike(arguments))]
     if hint is str:
         return Annotated[str, Field(min_length=0)]  # a bounded text is looked through: it must be sound Unicode
     if is_typeddict(hint):
@@ -56,6 +60,19 @@ def described(hint: Any, where: str, inside: tuple[Any, ...] = ()) -> Any:
             raise SchemaError(f"{where}: {hint.__name__} contains itself; take a string and parse it in the tool")
         return _rebuilt(hint, where, (*inside, hint))
     return hint
+
+
+def _refuse_lookalike(choices: tuple[Any, ...]) -> Any:
+    """To Python ``True`` is ``1``; to JSON it is not."""
+    kinds = {type(choice) for choice in choices}
+
+    def check(value: Any) -> Any:
+        if isinstance(value, (bool, int, float)) and type(value) not in kinds:
+            raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": f"one of {choices}"})
+        return value
+
+    check.__qualname__ = _OURS
+    return check
 
 
 def _rebuilt(kind: Any, where: str, inside: tuple[Any, ...]) -> Any:
@@ -121,6 +138,9 @@ def refuse_unknown_types(core: Mapping[str, Any], where: str) -> None:
 
 def _kinds(core: Mapping[str, Any], where: str, top: bool = True) -> Iterator[tuple[str, str]]:
     kind = str(core["type"])
+    if kind == "function-before" and getattr(core["function"]["function"], "__qualname__", "") == _OURS:
+        yield from _kinds(core["schema"], where, False)
+        return
     if kind != "model" or not top:
         yield where, kind
     if core.get("strict") is False:

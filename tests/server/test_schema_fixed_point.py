@@ -53,6 +53,8 @@ PARAMETERS: dict[str, Any] = {
     "flag": Annotated[bool, "Yes or no."],
     "side": Annotated[Literal["left", "right"], "A side."],
     "digit": Annotated[Literal[1, 2, 3], "A digit."],
+    "yes": Annotated[Literal[True], "Only yes."],
+    "digits": Annotated[list[Literal[0, 1]], "Digits."],
     "only": Annotated[Literal["x"], "One choice."],
     "many": Annotated[list[int], Field(min_length=1, max_length=3, description="Some.")],
     "words": Annotated[list[Annotated[str, Field(max_length=2)]], "Words."],
@@ -79,7 +81,11 @@ NESTED = st.fixed_dictionaries({"places": PLACES}, optional={"note": SCALARS, "o
 CASES = st.one_of(
     st.tuples(st.sampled_from(sorted(PARSERS)), VALUES),
     st.tuples(st.just("nested"), NESTED),
-    st.tuples(st.sampled_from(["many", "words", "grid"]), st.lists(st.one_of(SCALARS, st.lists(SCALARS)), max_size=4)),
+    st.tuples(st.sampled_from(["digit", "yes", "flag", "whole"]), SCALARS),
+    st.tuples(
+        st.sampled_from(["many", "words", "grid", "digits"]),
+        st.lists(st.one_of(SCALARS, st.lists(SCALARS)), max_size=4),
+    ),
 )
 
 
@@ -120,6 +126,13 @@ def test_four_point_zero_is_the_integer_four_at_every_depth():
     assert PARSERS["grid"].parse({"grid": [[1.0], [2]]}) == {"grid": [[1], [2]]}
     assert PARSERS["nested"].parse({"nested": {"places": [{"row": 3.0}]}})["nested"]["places"] == [{"row": 3}]
     assert PARSERS["digit"].parse({"digit": 2.0}) == {"digit": 2}
+
+
+def test_true_is_no_choice_among_numbers_nor_one_among_truths():
+    for name, value in {"digit": True, "yes": 1, "digits": [True]}.items():
+        with pytest.raises(ValueError, match="should be"):
+            PARSERS[name].parse({name: value})
+    assert PARSERS["yes"].parse({"yes": True}) == {"yes": True}
 
 
 @pytest.mark.parametrize("value", [True, "4", 4.5, None, [4], math.nan, math.inf])

@@ -117,7 +117,14 @@ def _maker(
     if isinstance(environment, Environment):
         served = environment
         merged = {**served.config.model_dump(exclude_unset=True), **config}
-        return lambda: configure(type(served), merged)
+
+        def again() -> Environment[Any, Any, Any]:
+            try:
+                return configure(type(served), merged)
+            except TypeError:  # its constructor wants more than a configuration: there is only this one
+                return served
+
+        return again
     cls = environment_class(environment) if isinstance(environment, str) else environment
     return lambda: configure(cls, config)
 

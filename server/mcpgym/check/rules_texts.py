@@ -85,7 +85,10 @@ async def check_secrets(
         canary = Place(place.split, place.index, derive_seed("canary", place.split, place.index, place.seed) | 1 << 62)
         task = reference[place]
         planted = {"mcpgym_canary": f"canary-{derive_seed('planted', task.id):x}"}
-        marked = dataclasses.replace(task, info={**task.info, **planted})
+        try:
+            marked = dataclasses.replace(task, info={**task.info, **planted})
+        except (TypeError, ValueError):  # a task class that cannot be copied
+            marked = task
         environment.task_at = lambda split, index, row=marked: row  # type: ignore[method-assign,misc]
         one = await play(over(environment), canary, plan)
         report.episodes += 1
