@@ -323,6 +323,16 @@ class PromptGivesTheAnswerAway(Sums):
 
 
 @breaks("secrets")
+class TaskHasTheAnswerAndItsPromptHidesIt(Sums):
+    def row(self, split, index):
+        row = super().row(split, index)
+        return Task(row.id, split, (*row.messages, user(f"answer: {row.info['answer']}")), row.info)
+
+    def messages(self, task, state):
+        return task.messages[:1]
+
+
+@breaks("secrets")
 class ReplyGivesTheAnswerAway(Sums):
     def respond(self, state, transcript):
         return [user(f"No, the answer is {state}.")] if len(transcript) < 4 else None

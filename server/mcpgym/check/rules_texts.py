@@ -80,7 +80,11 @@ async def check_secrets(
     listings = dump(
         [tool.listing for tool in environment.tools.values()] + [t.title for t in environment.tools.values()]
     )
-    fixed = {"tool schemas": listings, "instructions": environment.instructions}
+    fixed = {
+        "tool schemas": listings,
+        "instructions": environment.instructions,
+        "the description in a prompt list": environment.description,
+    }
     for place, plan in places:
         canary = Place(place.split, place.index, derive_seed("canary", place.split, place.index, place.seed) | 1 << 62)
         task = reference[place]
@@ -96,6 +100,8 @@ async def check_secrets(
             del environment.task_at
             one = await play(over(environment), canary, plan)
         texts = [(name, text, True, "") for name, text in fixed.items()]
+        # Every client can read the tasks as MCP resources, whatever Environment.messages makes of them.
+        texts.append(("prompt of the task itself", dump([*task.messages]), True, ""))
         said = ""
         for line in one.lines:
             refused = line.is_error or line.label == "prompt"
