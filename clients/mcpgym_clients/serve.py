@@ -97,9 +97,15 @@ def load(options: ServeOptions) -> Episodes:
     if not wanted:
         raise UsageProblem("no environment is installed, so there is nothing to serve")
     config = parse_config(options.config, list(wanted))
-    loaded = [load_environment(spelt, config[name]) for name, spelt in wanted.items()]
-    limits = Limits(idle_seconds=options.idle_seconds, live=options.max_episodes)
-    return Episodes({environment.name: environment for environment in loaded}, limits)
+    loaded = {}
+    for name, spelt in wanted.items():
+        try:
+            loaded[name] = load_environment(spelt, config[name])
+        except Exception as error:
+            if options.environments or config[name]:
+                raise
+            warn(f"not served: {name}: {error}")
+    return Episodes(loaded, Limits(idle_seconds=options.idle_seconds, live=options.max_episodes))
 
 
 def _refuse_contradictions(options: ServeOptions) -> None:

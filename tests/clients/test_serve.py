@@ -73,6 +73,25 @@ def test_serving_everything_by_default(served: Callable) -> None:
     assert "MCPGYM_CONTROL_SECRET=" in said
 
 
+def test_a_broken_environment_does_not_keep_the_others_from_being_served(served: Callable, tmp_path: Path) -> None:
+    metadata = tmp_path / "site" / "broken_package-1.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-package\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(
+        "[mcpgym.environments]\nbroken = broken_package:Broken\nfragile = broken_package:Fragile\n"
+    )
+    (tmp_path / "site" / "broken_package.py").write_text(
+        "from mcpgym import Environment\n"
+        "class Fragile(Environment):\n"
+        "    name = 'fragile'\n"
+        "    def __init__(self, config=None): raise RuntimeError('no licence key')\n"
+    )
+    _, said = served("--port", "0", PYTHONPATH=str(tmp_path / "site"))
+    assert "/tic-tac-toe/mcp" in said
+    assert "no licence key" in said
+    assert "'broken'" in said
+
+
 def test_serving_one_leaves_the_others_out(served: Callable) -> None:
     _, said = served("tic-tac-toe", "--port", "0")
     assert "reverse-text" not in said
