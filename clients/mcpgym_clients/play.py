@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp.client.client import Client
 from rich.rule import Rule
 
 from mcpgym.control import ControlPlane, OpenedEpisode
 from mcpgym.errors import ConfigurationError, ServerUnavailable
 from mcpgym.messages import Message, assistant, tool_answer, tool_call
+from mcpgym.registry import load_environment
 from mcpgym.rewards import Score
 from mcpgym_clients.boards import observation
 from mcpgym_clients.connection import own_server, running_server
@@ -25,6 +25,7 @@ from mcpgym_clients.console import escaped, out
 from mcpgym_clients.forms import Leave, Say, ask_call, ask_words
 from mcpgym_clients.lines import Lines
 from mcpgym_clients.options import parse_config
+from mcpgym_rl.lanes import EpisodeLane, McpLane
 
 _VERDICTS = {
     "win": "[bold green]You won.[/bold green]",
@@ -59,31 +60,33 @@ async def _run(options: PlayOptions) -> None:
             name = options.environment
             control = await stack.enter_async_context(running_server(options.server, options.secret_file))
         else:
-            from mcpgym.registry import load_environment
-
             environment = load_environment(options.environment, config)
             name, config = environment.name, {}
             control = await stack.enter_async_context(own_server(environment))
-        opened = await _open(control, name, options, config)
+        lane = McpLane(control, client="official")
+        stack.push_async_callback(lane.aclose)
+        which = await _which(control, name, options)
+        episode = await lane.open(name, **which, config=config)
         try:
-            if await _play(control, opened):
-                out().print(f"[dim]The same again:[/dim] {escaped(_again(options, opened))}", soft_wrap=True)
+            if await _play(episode):
+                out().print(f"[dim]The same again:[/dim] {escaped(_again(options, episode.opened))}", soft_wrap=True)
         finally:
             with contextlib.suppress(ServerUnavailable):
-                await control.close(opened.token)
+                await episode.aclose()
 
 
-async def _open(control: ControlPlane, name: str, options: PlayOptions, config: Mapping[str, Any]) -> OpenedEpisode:
+async def _which(control: ControlPlane, name: str, options: PlayOptions) -> dict[str, Any]:
+    """The task and the seed: those that were named, drawn where none were."""
     seed = secrets.randbelow(2**31) if options.seed is None else options.seed
     if options.task is not None:
         if options.split is not None or options.index is not None:
             raise ConfigurationError("name a task by --task, or by --split and --index; not by both")
-        return await control.open(name, task=options.task, seed=seed, config=config)
+        return {"task": options.task, "seed": seed}
     about = next((item for item in await control.environments() if item.name == name), None)
     sizes = {} if about is None else {split: size for split, size in about.splits.items() if size}
     split = options.split or ("test" if "test" in sizes else next(iter(sizes), "test"))
     index = options.index if options.index is not None else secrets.randbelow(sizes.get(split, 1))
-    return await control.open(name, split=split, index=index, seed=seed, config=config)
+    return {"split": split, "index": index, "seed": seed}
 
 
 def _again(options: PlayOptions, opened: OpenedEpisode) -> str:
@@ -96,42 +99,33 @@ def _again(options: PlayOptions, opened: OpenedEpisode) -> str:
     return shlex.join(words)
 
 
-async def _play(control: ControlPlane, opened: OpenedEpisode) -> bool:
+async def _play(episode: EpisodeLane) -> bool:
     """Play to the end; whether it was reached."""
-    if opened.url is None:
-        raise ConfigurationError("this server has no address for players; start it with mcpgym serve")
-    lines = Lines()
+    opened = episode.opened
     heading = f"{opened.environment} [dim]task {escaped(opened.task)}, seed {opened.seed}; Ctrl-D leaves[/dim]"
     out().print(Rule(heading, align="left", style="dim"))
     for message in opened.messages:
         _say(message)
-    async with Client(opened.url) as client:
-        tools = [
-            {"name": tool.name, "description": tool.description or "", "inputSchema": tool.input_schema}
-            for tool in (await client.list_tools()).tools
-        ]
-        try:
-            messages = await _rounds(control, opened, client, tools, lines)
-        except Leave:
-            out().print("\n[dim]You left before the end.[/dim]")
-            return False
-    _print_score(await control.score(opened.token, messages))
+    try:
+        messages = await _rounds(episode, Lines())
+    except Leave:
+        out().print("\n[dim]You left before the end.[/dim]")
+        return False
+    _print_score(await episode.score(messages))
     return True
 
 
-async def _rounds(
-    control: ControlPlane, opened: OpenedEpisode, client: Client, tools: Sequence[Mapping[str, Any]], lines: Lines
-) -> list[Message]:
+async def _rounds(episode: EpisodeLane, lines: Lines) -> list[Message]:
     """Ask, call, show, until the episode is over; the transcript."""
-    messages = list(opened.messages)
-    while not (await control.status(opened.token)).done:
+    messages, tools = list(episode.opened.messages), episode.opened.tools
+    while not (await episode.status()).done:
         try:
             if not tools:
                 raise Say(await ask_words(lines))
             name, arguments = await ask_call(lines, tools)
         except Say as said:
             messages.append(assistant(said.text))
-            answer = await control.respond(opened.token, messages)
+            answer = await episode.respond(messages)
             if answer is None:
                 break
             for message in answer:
@@ -140,10 +134,9 @@ async def _rounds(
             continue
         call = tool_call(f"call_{len(messages)}", name, json.dumps(arguments))
         messages.append(assistant("", [call]))
-        result = await client.call_tool(name, arguments)
-        text = "\n".join(getattr(block, "text", f"[{block.type}]") for block in result.content)
-        messages.append(tool_answer(call, text, is_error=bool(result.is_error)))
-        out().print(observation(text, "yellow" if result.is_error else ""))
+        result = await episode.call(name, arguments)
+        messages.append(tool_answer(call, result.text, is_error=result.is_error))
+        out().print(observation(result.text, "yellow" if result.is_error else ""))
         out().print()
     return messages
 

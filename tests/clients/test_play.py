@@ -248,3 +248,26 @@ def test_boards_are_read_from_what_the_environment_says() -> None:
 
 def test_a_board_shows_marks_and_the_numbers_of_free_cells() -> None:
     assert draw("XO.......").plain.splitlines()[0] == " X │ O │ 2 "
+
+
+def test_case_13_a_server_that_dies_in_mid_game_is_told_in_a_line(tmp_path: Path) -> None:
+    variables = {**os.environ, "MCPGYM_CONTROL_SECRET": "a-secret-of-this-test-alone"}
+    socket = tmp_path / "c.sock"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    base = [sys.executable, "-m", "mcpgym_clients"]
+    server = subprocess.Popen(
+        [*base, "serve", "tic-tac-toe", "--port", "0", "--control-socket", str(socket)], env=variables, **pipes
+    )
+    while "Stop with" not in server.stderr.readline():
+        pass
+    player = subprocess.Popen([*base, *FIXED, "--server", f"unix:{socket}"], env=variables, cwd=tmp_path, **pipes)
+    player.stdin.write("4\n")
+    player.stdin.flush()
+    while "Your turn" not in player.stdout.readline():
+        pass
+    server.kill()
+    server.communicate(timeout=10)
+    _, err = player.communicate("0\n1\n", timeout=30)
+    assert player.returncode == 1
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
