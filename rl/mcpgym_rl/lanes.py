@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
+from mcpgym.calls import CallResult
 from mcpgym.control import Call, ControlPlane, EpisodeStatus, OpenedEpisode
-from mcpgym.episode import CallResult
 from mcpgym.errors import ConfigurationError, EpisodeError
 from mcpgym.messages import Message
 from mcpgym.rewards import Score

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from mcpgym.episode import CallResult
+from mcpgym.calls import CallResult
 from mcpgym.errors import ServerUnavailable
 from mcpgym_rl.failures import explain, uninterrupted
 from mcpgym_rl.mcp_thin import IDEMPOTENCY_KEY, call_answered, call_refused

@@ -18,7 +18,7 @@ from typing import Any
 
 import aiohttp
 
-from mcpgym.episode import CallResult
+from mcpgym.calls import CallResult
 from mcpgym.errors import ServerUnavailable
 from mcpgym_rl.failures import explain
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from mcpgym.calls import CallRecord, CallResult
 from mcpgym.environment import Config, Environment, GameOutcome, ReferencePolicy
-from mcpgym.episode import CallRecord, CallResult
 from mcpgym.errors import ConfigurationError, McpgymError, ToolError
 from mcpgym.messages import Message, ToolCall, Transcript
 from mcpgym.registry import environment_names, load_environment

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast, get_args
 
+from mcpgym.calls import CallResult
 from mcpgym.environment import Environment
-from mcpgym.episode import CallResult
 from mcpgym.episodes import Episodes, listings
 from mcpgym.errors import ConfigurationError, EpisodeError, UnknownNameError
 from mcpgym.messages import Message, Role

@@ -12,12 +12,12 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
+from mcpgym.calls import CallResult
 from mcpgym.control import Call, EnvironmentInfo, EpisodeStatus, OpenedEpisode, TaskInfo
 from mcpgym.control_plane.address import PREFIX, resolve_control_address, split_address
 from mcpgym.control_plane.codec import MAX_CALLS, encode_strictly
 from mcpgym.control_plane.failures import decode_error
 from mcpgym.control_plane.secret import VARIABLE, checked_secret, configured_secret
-from mcpgym.episode import CallResult
 from mcpgym.errors import ConfigurationError, McpgymError, ServerUnavailable, UnknownEpisodeError
 from mcpgym.messages import Message
 from mcpgym.rewards import Score

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from mcpgym.calls import MAX_DEPTH, CallRecord, CallResult, answer_text, fingerprint, sendable, too_deep, weight
 from mcpgym.environment import Environment, settle
 from mcpgym.errors import EpisodeEnded, EpisodeError, RewardError, ToolError
 from mcpgym.messages import Message, Transcript, message_fault
@@ -19,64 +18,22 @@ from mcpgym.rewards import Score, score
 from mcpgym.tasks import Task
 from mcpgym.threads import ToolThreads
 from mcpgym.tools import Tool
+from mcpgym.twins import InFlight, Twins
 
 logger = logging.getLogger(__name__)
 
 MAX_CALLS = 10_000
 """No episode answers more calls than this, whatever its environment allows: its log must stay bounded."""
-MAX_KEYS = 1_024
-"""How many idempotency keys an episode remembers."""
+MAX_LOG = 16 * 1024 * 1024
+"""Nor does one whose calls and answers have more characters than this."""
 MAX_IN_FLIGHT = 256
 """How many calls of one episode may wait at once."""
-MAX_DEPTH = 64
-"""Levels of lists and objects that arguments may have."""
 END_GRACE = 5.0
 """Seconds that ending or scoring an episode waits for what still uses its state."""
 RESPOND_SECONDS = 120.0
 """Seconds an environment has to answer as the user."""
 SCORE_SECONDS = 300.0
 """Seconds all rewards of an episode have together."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallResult:
-    """What the policy reads of one call, and whether the episode is over after it."""
-
-    text: str
-    is_error: bool = False
-    done: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CallRecord:
-    """One line of an episode's call log. ``milliseconds`` is the time inside the environment."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    text: str
-    is_error: bool
-    milliseconds: float
-
-
-What = tuple[str, str]
-"""A call's name and the fingerprint of its arguments."""
-
-
-@dataclass(slots=True, eq=False)
-class _InFlight:
-    """A call that is being answered. ``keys`` are the idempotency keys it came with; ``runs_on``: a thread is at work,
-    which nothing can stop, so it is left to finish even when nobody waits for it."""
-
-    what: What
-    keys: set[str]
-    task: asyncio.Task[CallResult] | None = None
-    waiters: int = 0
-    runs_on: bool = False
-
-    @property
-    def abandoned(self) -> bool:
-        """Whether it was told to stop, and so answers nobody new."""
-        return self.task is not None and self.task.cancelling() > 0
 
 
 @dataclass(eq=False, slots=True)
@@ -98,8 +55,8 @@ class Episode:
     ended: str | None = None
     last_used: float = field(default_factory=time.monotonic)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _in_flight: list[_InFlight] = field(default_factory=list)
-    _answers: OrderedDict[str, tuple[What, CallResult]] = field(default_factory=OrderedDict)
+    _twins: Twins = field(default_factory=Twins)
+    _logged: int = 0
     _stuck: asyncio.Future[Any] | None = None
 
     @property
@@ -110,12 +67,12 @@ class Episode:
     @property
     def busy(self) -> bool:
         """Whether a call is being answered now."""
-        return self._lock.locked() or bool(self._in_flight)
+        return self._lock.locked() or bool(self._twins.flights)
 
     def call_now(self, name: str, arguments: Mapping[str, Any] | None, key: str | None = None) -> CallResult | None:
         """What :meth:`call` answers where that takes no waiting (an inline tool, and nothing else runs); else None."""
         self.last_used = time.monotonic()
-        if self._in_flight or self._stuck is not None or self._lock.locked():
+        if self._twins.flights or self._stuck is not None or self._lock.locked():
             return None
         tool = self.environment.tools.get(name)
         if tool is not None and not tool.inline:
@@ -123,10 +80,10 @@ class Episode:
         arguments = {} if arguments is None else arguments
         if key is None:
             return self._call_inline(name, tool, arguments)
-        what = (name, _fingerprint(arguments))
-        if (known := self._remembered(key, what)) is not None:
+        what = (name, fingerprint(arguments))
+        if (known := self._twins.remembered(key, what)) is not None:
             return known
-        return self._remember([key], what, self._call_inline(name, tool, arguments))
+        return self._twins.remember([key], what, self._call_inline(name, tool, arguments))
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None, key: str | None = None) -> CallResult:
         """Answer one tool call; never raises for what a policy sent.
@@ -139,17 +96,17 @@ class Episode:
         if (answer := self.call_now(name, arguments, key)) is not None:
             return answer
         arguments = {} if arguments is None else arguments
-        what = (name, _fingerprint(arguments))
-        if key is not None and (known := self._remembered(key, what)) is not None:
+        what = (name, fingerprint(arguments))
+        if key is not None and (known := self._twins.remembered(key, what)) is not None:
             return known
-        flight = self._twin(what, key)
+        flight = self._twins.twin(what, key)
         if flight is None:
-            if len(self._in_flight) >= MAX_IN_FLIGHT:
+            if len(self._twins.flights) >= MAX_IN_FLIGHT:
                 return CallResult(f"{MAX_IN_FLIGHT} calls are waiting already; send fewer at once", is_error=True)
-            flight = _InFlight(what, set())
+            flight = InFlight(what, set())
             flight.task = asyncio.get_running_loop().create_task(self._call_in_turn(name, arguments, flight))
-            self._in_flight.append(flight)
-            flight.task.add_done_callback(lambda _, landed=flight: self._in_flight.remove(landed))  # type: ignore[misc]
+            self._twins.flights.append(flight)
+            flight.task.add_done_callback(lambda _, landed=flight: self._twins.flights.remove(landed))  # type: ignore[misc]
         if key is not None:
             flight.keys.add(key)
         task = cast("asyncio.Task[CallResult]", flight.task)
@@ -166,30 +123,7 @@ class Episode:
             if not flight.waiters and not flight.runs_on and not task.done():
                 task.cancel()
 
-    def _twin(self, what: What, key: str | None) -> _InFlight | None:
-        """The call in flight that answers this one too."""
-        for flight in self._in_flight:
-            if flight.what == what and not flight.abandoned and (key is None or not flight.keys or key in flight.keys):
-                return flight
-        return None
-
-    def _remembered(self, key: str, what: What) -> CallResult | None:
-        """What the key's first call was answered; a refusal where that was another call."""
-        if key in self._answers:
-            before, answer = self._answers[key]
-            return answer if before == what else _KEY_TAKEN
-        if any(key in flight.keys and flight.what != what for flight in self._in_flight):
-            return _KEY_TAKEN
-        return None
-
-    def _remember(self, keys: Iterable[str], what: What, result: CallResult) -> CallResult:
-        for key in keys:
-            self._answers[key] = (what, result)
-            if len(self._answers) > MAX_KEYS:
-                self._answers.popitem(last=False)
-        return result
-
-    async def _call_in_turn(self, name: str, arguments: Mapping[str, Any], flight: _InFlight) -> CallResult:
+    async def _call_in_turn(self, name: str, arguments: Mapping[str, Any], flight: InFlight) -> CallResult:
         async with self._lock:
             tool = self.environment.tools.get(name)
             if tool is None or (tool.inline and self._stuck is None):
@@ -197,7 +131,7 @@ class Episode:
             else:
                 result = await self._call_slow(tool, arguments, flight)
                 self.last_used = time.monotonic()
-            return self._remember(flight.keys, flight.what, result)
+            return self._twins.remember(flight.keys, flight.what, result)
 
     def _call_inline(self, name: str, tool: Tool | None, arguments: Mapping[str, Any]) -> CallResult:
         if (refused := self._refusal(name, tool, arguments)) is not None:
@@ -209,12 +143,12 @@ class Episode:
         except ValueError as problem:
             return self._invalid(tool, arguments, str(problem), started)
         try:
-            text = _text(tool.handler(self.environment, self.state, **parsed))
+            text = answer_text(tool.handler(self.environment, self.state, **parsed))
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             return self._failed(tool, arguments, error, started)
         return self._record(tool.name, arguments, text, False, started)
 
-    async def _call_slow(self, tool: Tool, arguments: Mapping[str, Any], flight: _InFlight) -> CallResult:
+    async def _call_slow(self, tool: Tool, arguments: Mapping[str, Any], flight: InFlight) -> CallResult:
         if (refused := self._refusal(tool.name, tool, arguments)) is not None:
             return refused
         started = time.perf_counter()
@@ -242,7 +176,7 @@ class Episode:
             self._record(tool.name, arguments, f"{tool.name} was cancelled: its caller went away", True, started)
             raise
         try:
-            text = _text(work.result())
+            text = answer_text(work.result())
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             return self._failed(tool, arguments, error, started)
         return self._record(tool.name, arguments, text, False, started)
@@ -277,7 +211,7 @@ class Episode:
             return CallResult(f"this episode has ended: {self.ended}", is_error=True, done=True)
         if self.stop_reason is not None:
             return CallResult(f"this episode has ended ({self.stop_reason}); no more calls", is_error=True, done=True)
-        if _too_deep(arguments):
+        if too_deep(arguments):
             text = f"{name[:100]}: arguments nested deeper than {MAX_DEPTH} levels are not read; send flatter ones"
             return self._record(name[:100], {}, text, True, time.perf_counter())
         if tool is None:
@@ -305,9 +239,10 @@ class Episode:
 
     def _record(self, name: str, arguments: Mapping[str, Any], text: str, is_error: bool, started: float) -> CallResult:
         if not text.isascii():
-            text = _sendable(text)
+            text = sendable(text)
         record = CallRecord(name, arguments, text, is_error, (time.perf_counter() - started) * 1e3)
         self.calls.append(record)
+        self._logged += len(text) + weight(arguments)
         self.on_call(self, record)
         self._count_turn()
         return CallResult(text, is_error, self.stop_reason is not None)
@@ -321,7 +256,7 @@ class Episode:
         try:
             if self.environment.is_done(self.state):
                 self.stop_reason = "done"
-            elif self.turns >= min(self.environment.max_turns or MAX_CALLS, MAX_CALLS):
+            elif self.turns >= min(self.environment.max_turns or MAX_CALLS, MAX_CALLS) or self._logged > MAX_LOG:
                 self.stop_reason = "max_turns"
         except Exception as error:
             self.failure = self.failure or f"is_done failed: {type(error).__name__}: {error}"
@@ -406,7 +341,7 @@ class Episode:
         if self.ended is not None:
             return
         self.ended = why
-        running = [flight.task for flight in self._in_flight if flight.task is not None]
+        running = [flight.task for flight in self._twins.flights if flight.task is not None]
         for task in running:
             task.cancel()
         if running:
@@ -426,9 +361,6 @@ class Episode:
                 self._lock.release()
 
 
-_KEY_TAKEN = CallResult("this idempotency key belongs to another call; use a new one", is_error=True)
-
-
 async def _no_exit(handler: Awaitable[Any]) -> Any:
     """What ``handler`` returns; a tool that calls ``sys.exit`` must not take the server with it."""
     try:
@@ -442,38 +374,3 @@ def _sound(messages: Sequence[Message]) -> list[Message]:
         if (fault := message_fault(message)) is not None:
             raise TypeError(f"a message {fault}; return a list of messages")
     return list(messages)
-
-
-def _too_deep(arguments: Any) -> bool:
-    level = [arguments] if isinstance(arguments, (dict, list)) else []
-    for _ in range(MAX_DEPTH):
-        level = [
-            item
-            for node in level
-            for item in (node.values() if isinstance(node, dict) else node)
-            if isinstance(item, (dict, list))
-        ]
-        if not level:
-            return False
-    return True
-
-
-def _fingerprint(arguments: Any) -> str:
-    """A text that is equal for equal arguments, whatever a client sent as them."""
-    try:
-        return json.dumps(arguments, sort_keys=True, default=repr)
-    except RecursionError:
-        return "too deep"  # such calls are all refused alike
-    except (TypeError, ValueError):
-        return repr(arguments)
-
-
-def _sendable(text: str) -> str:
-    """``text`` as UTF-8 can carry it: a lone surrogate (from a file name, or from a policy) is written out."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _text(answer: Any) -> str:
-    if isinstance(answer, str):
-        return answer
-    return "" if answer is None else json.dumps(answer, ensure_ascii=False)

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcpgym.calls import CallRecord
 from mcpgym.environment import Environment, settle
-from mcpgym.episode import CallRecord, Episode
+from mcpgym.episode import Episode
 from mcpgym.errors import (
     ConfigurationError,
     EpisodeEnded,

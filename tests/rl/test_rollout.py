@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import rl_toys
 
+from mcpgym.calls import CallResult
 from mcpgym.control import Call, LocalControl
-from mcpgym.episode import CallResult
 from mcpgym.errors import ConfigurationError, ServerUnavailable
 from mcpgym.messages import Message, assistant, tool_call
 from mcpgym_rl.failures import explain, uninterrupted

@@ -11,9 +11,11 @@ import pytest
 from episode_toys import Lab, opened
 
 from mcpgym import ToolError
-from mcpgym.episode import MAX_CALLS, MAX_KEYS, CallResult
+from mcpgym.calls import CallResult
+from mcpgym.episode import MAX_CALLS
 from mcpgym.errors import EpisodeEnded, EpisodeError, RewardError
 from mcpgym.messages import assistant, user
+from mcpgym.twins import MAX_KEYS
 
 
 def test_calls_run_one_at_a_time_in_order_of_arrival():
@@ -115,7 +117,7 @@ def test_keys_are_bounded():
         _, episode = await opened()
         for number in range(MAX_KEYS + 5):
             await episode.call("now", {}, key=f"k{number}")
-        assert len(episode._answers) == MAX_KEYS
+        assert len(episode._twins._answers) == MAX_KEYS
         assert (await episode.call("now", {}, key=f"k{MAX_KEYS + 4}")).text == f"{MAX_KEYS + 5}"
 
     asyncio.run(main())
@@ -505,3 +507,17 @@ def test_is_done_that_fails_ends_the_episode_unscored():
 
 def test_tool_errors_are_for_policies_only():
     assert not issubclass(ToolError, EpisodeError)
+
+
+def test_the_log_of_an_episode_is_bounded_in_size():
+    async def main():
+        _, episode = await opened()
+        sent = 0
+        while not episode.done:
+            sent += 1
+            assert sent < 100, "a policy can fill the server's memory"
+            await episode.call("now", {"what": f"{sent}" * 1_000_000}, key=str(sent))
+        assert episode.stop_reason == "max_turns"
+        return await episode.call("now", {"what": "more"})
+
+    assert "ended" in asyncio.run(main()).text

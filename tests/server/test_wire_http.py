@@ -346,7 +346,7 @@ def test_a_call_that_repeats_its_key_runs_once(era: str, fast_lane: bool, where:
             assert await call("a", "k" * 10_000) == ("a a a", False)
             assert await call("a", "k" * 10_000) == ("a a a", False)
         assert episode.state == ["a"] * 3
-        assert max(len(key) for key in episode._answers) <= 128
+        assert max(len(key) for key in episode._twins._answers) <= 128
 
     asyncio.run(main())
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from mcpgym.calls import CallResult
 from mcpgym.check.arguments import valid_arguments
 from mcpgym.environment import Environment
-from mcpgym.episode import CallResult, Episode
+from mcpgym.episode import Episode
 from mcpgym.episodes import Episodes
 from mcpgym.errors import McpgymError
 from mcpgym.messages import Message, assistant, tool_answer, tool_call

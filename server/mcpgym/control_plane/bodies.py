@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mcpgym.calls import CallResult
 from mcpgym.control import EnvironmentInfo, TaskInfo
-from mcpgym.episode import CallResult
 from mcpgym.errors import ConfigurationError
 from mcpgym.messages import Message
 

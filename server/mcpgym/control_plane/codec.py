@@ -8,8 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from mcpgym.calls import CallResult
 from mcpgym.control import Call
-from mcpgym.episode import CallResult
 from mcpgym.errors import ConfigurationError
 
 MAX_CALLS = 4096

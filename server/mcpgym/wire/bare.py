@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
+from mcpgym.calls import CallResult
 from mcpgym.environment import Environment
-from mcpgym.episode import CallResult, Episode
+from mcpgym.episode import Episode
 from mcpgym.episodes import Episodes
 from mcpgym.errors import (
     ConfigurationError,

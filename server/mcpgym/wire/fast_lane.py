@@ -16,8 +16,8 @@ from typing import Any
 
 from mcp_types.methods import serialize_server_result
 
+from mcpgym.calls import CallResult
 from mcpgym.environment import Environment
-from mcpgym.episode import CallResult
 from mcpgym.wire.results import call_result, readable
 
 VERSION = "2026-07-28"

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from mcpgym.calls import CallResult
 from mcpgym.environment import Environment
-from mcpgym.episode import CallResult, Episode
+from mcpgym.episode import Episode
 from mcpgym.episodes import Tombstone
 from mcpgym.errors import UnknownNameError
 from mcpgym.messages import Message

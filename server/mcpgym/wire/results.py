@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from mcpgym.episode import CallResult
+from mcpgym.calls import CallResult
 
 DONE_KEY = "mcpgym/done"
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
