@@ -343,3 +343,10 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     assert made["complete"] is False
     assert "cannot write" in made["failure"]
     assert made["episodes"] == len(read_traces(tmp_path / "run" / "traces.jsonl"))
+
+
+def test_every_field_of_a_summary_is_documented(command: Callable, tmp_path: Path) -> None:
+    assert command("eval", "tic-tac-toe", "-p", "random", "-n", "3", "--out", "run")[0] == 0
+    document = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
+    named = set(re.findall(r"`(\w+)`", document))
+    assert set(summary_of(tmp_path / "run")) - {"schema"} <= named
