@@ -264,15 +264,15 @@ def test_a_body_over_the_bound_is_refused_whether_announced_or_not(era: str) -> 
         app = player_app(episodes, max_body=2_000)
         episode = await opened(episodes)
         async with app.running():
-            for length, status in ((1_000, 200), (3_000, 413)):
+            for length, status in ((1_000, 200), (1_900, 413), (3_000, 413)):
                 headers, body = CALLS[era]("add", {"word": "w" * length})
                 sent, raw = raw_headers({**HOST, **headers}), json.dumps(body).encode()
-                for chunks in (1, 7):
+                for chunks in (1, 2, 7):
                     answer = await ask(app, f"/e/{episode.token}/mcp", sent, raw, chunks=chunks)
                     assert answer[0] == status
             announced = raw_headers({**HOST, **headers, "content-length": "999999"})
             assert (await ask(app, f"/e/{episode.token}/mcp", announced, b""))[0] == 413
-        assert len(episode.calls) == 2
+        assert len(episode.calls) == 3
 
     asyncio.run(main())
 

@@ -142,7 +142,7 @@ def corpus() -> dict[str, Request]:
     def members(place: tuple[str, ...], values: list[Any]) -> None:
         for number, value in enumerate(values):
             label = "gone" if value is GONE else ascii(value)[:30]
-            bodies[f"{'.'.join(place)} {number} {label}"] = body_with(*place, value=value)
+            bodies[f"{ascii('.'.join(place))[1:-1]} {number} {label}"] = body_with(*place, value=value)
 
     whole = [0, -1, 2**31, 2**53, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**100]
     members(("id",), [*whole, "a", "", "é", '"\\', "a" * 999, "\ud800", True, False, None, 1.0, 1.5, [], {}, GONE])
@@ -152,12 +152,16 @@ def corpus() -> dict[str, Request]:
     members(("extra",), [1, None])
     members(("params",), [None, [], "x", {}, GONE])
     members(("params", "name"), ["nope", "", "é", "\ud800", "_meta", "__init__", 5, None, [], GONE])
-    members(("params", "arguments"), [{}, None, [], "x", 5, {"word": 5}, {"word": "x", "more": 1}, {"": ""}, GONE])
+    members(
+        ("params", "arguments"),
+        [{}, {"\ud800": 1}, None, [], "x", 5, {"word": 5}, {"word": "x", "more": 1}, {"": ""}, GONE],
+    )
     members(("params", "arguments", "times"), [0, 9, 10, -1, 2.0, 2.5, True, None, "2", 10**30, float("inf")])
     members(
         ("params", "arguments", "word"),
         ["é", "東京 ☃ \U0001f3b2", "\x00\x7f\n\t", '"\\/', "\ud800", "\u2028", "a" * 9999, "stop"],
     )
+    members(("params", "_meta", "\ud800"), [1])
     members(("params", "task"), [{"ttl": 1}, None])
     members(("params", "inputResponses"), [{}, {"a": {"roots": []}}, 5])
     members(("params", "requestState"), ["s", 5, None])
@@ -173,12 +177,13 @@ def corpus() -> dict[str, Request]:
     members(
         ("params", "_meta", INFO),
         [None, [], {}, {"name": "t"}, {"name": 5, "version": "1"}, {**info, "title": "T"}, {**info, "title": None},
-         {**info, "icons": []}, {**info, "icons": "x"}, {**info, "other": "y"}, {**info, "title": 5}, GONE],
+         {**info, "icons": []}, {**info, "icons": "x"}, {**info, "other": "y"}, {**info, "title": 5},
+         {**info, "name": "\ud800"}, {**info, "\ud800": "x"}, GONE],
     )  # fmt: skip
     members(("params", "_meta", LEVEL), ["info", "loud", None, 5])
-    members(("params", "_meta", "progressToken"), ["t", 5, True, None, 1.5, [], {}])
+    members(("params", "_meta", "progressToken"), ["t", "\ud800", 5, True, None, 1.5, [], {}])
     members(("params", "_meta", "mcpgym/idempotencyKey"), ["k", "", 5, None, "k" * 500])
-    members(("params", "_meta", "claudecode/toolUseId"), ["toolu_1", {}])
+    members(("params", "_meta", "claudecode/toolUseId"), ["toolu_1", "\ud800", {}])
     members(("params", "_meta", "traceparent"), ["00-" + "1" * 32 + "-" + "2" * 16 + "-01", "bad", 5])
     members(("params", "_meta", "io.modelcontextprotocol/related-task"), [{"taskId": "t"}, 5])
     bodies |= {
