@@ -175,3 +175,26 @@ def test_case_9_a_burst_of_256_episodes_drops_no_connection(era: str) -> None:
         assert answers == [[f"a{number}", f"a{number} b{number}"] for number in range(256)]
 
     asyncio.run(main())
+
+
+def test_the_official_clients_calls_take_the_fast_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        episodes = toy_episodes()
+        app = player_app(episodes)
+        episode = await opened(episodes)
+        through_sdk: list[str] = []
+        handle = app._hosting.handle
+
+        async def counted(face: Any, scope: Any, receive: Any, send: Any) -> None:
+            through_sdk.append(dict(scope["headers"])[b"mcp-method"].decode())
+            await handle(face, scope, receive, send)
+
+        monkeypatch.setattr(app._hosting, "handle", counted)
+        async with served(app) as url, Client(f"{url}/e/{episode.token}/mcp") as client:
+            for word in ("a", "b", "c"):
+                await client.call_tool("add", {"word": word})
+            assert text_of(await client.call_tool("add_slowly", {"word": "d", "seconds": 0.0})) == "a b c d"
+        assert "tools/call" not in through_sdk
+        assert "server/discover" in through_sdk
+
+    asyncio.run(main())
