@@ -11,34 +11,55 @@ import asyncio
 import importlib.util
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench.load import Load, measure
+from tests.bench.load import Server
 from tests.bench.servers import Counter
 
-CALLS = {"bare": 40_000, "fast": 40_000, "sdk": 10_000, "fastmcp": 3_000}
+CALLS = {"bare": 4_000, "fast": 4_000, "sdk": 1_000, "fastmcp": 300}
+"""How many calls each server gets in a round."""
 NAMES = {
     "bare": "bare ASGI JSON endpoint",
     "fast": "mcpgym, fast lane",
     "sdk": "mcpgym, SDK lane",
     "fastmcp": "FastMCP, its defaults",
 }
-ROUNDS = 3
+ROUNDS = 15
 
 
-def http_lanes(quick: bool) -> dict[str, Load]:
-    """Each server ``ROUNDS`` times in turn, the least CPU of each kept: noise only ever adds."""
+@dataclass(frozen=True)
+class Cost:
+    """A server's CPU microseconds a call and its ratio to the bare endpoint in the same round: medians over rounds."""
+
+    microseconds: float
+    ratio: float
+    ratios: tuple[float, ...]
+
+
+def http_lanes(quick: bool) -> dict[str, Cost]:
+    """All servers up at once, loaded in turn round after round: what disturbs a round disturbs all of it."""
     kinds = [kind for kind in CALLS if kind != "fastmcp" or importlib.util.find_spec("fastmcp")]
-    best: dict[str, Load] = {}
-    for _ in range(1 if quick else ROUNDS):
+    servers: dict[str, Server] = {}
+    spent: dict[str, list[float]] = {kind: [] for kind in kinds}
+    try:
         for kind in kinds:
-            load = measure(kind, CALLS[kind] // (40 if quick else 1))
-            if kind not in best or load.cpu_microseconds < best[kind].cpu_microseconds:
-                best[kind] = load
-    return best
+            servers[kind] = Server(kind, max(64, CALLS[kind] // (10 if quick else 2)))
+        for _ in range(2 if quick else ROUNDS):
+            for kind, server in servers.items():
+                spent[kind].append(server.measure(max(64, CALLS[kind] // (4 if quick else 1))).cpu_microseconds)
+    finally:
+        for server in servers.values():
+            server.stop()
+    costs = {}
+    for kind, rounds in spent.items():
+        ratios = tuple(sorted(mine / max(bare, 1e-9) for mine, bare in zip(rounds, spent["bare"], strict=True)))
+        costs[kind] = Cost(median(rounds), median(ratios), ratios)
+    return costs
 
 
 async def step_in_process(quick: bool) -> dict[str, float]:
@@ -50,19 +71,24 @@ async def step_in_process(quick: bool) -> dict[str, float]:
     counter = Episodes({"counter": Counter()})
     control = LocalControl(counter)
     made: dict[str, float] = {}
+    rounds = 2 if quick else 10
 
-    async def add() -> None:
+    async def add() -> float:
         opened = [await control.open("counter", split="train", index=i) for i in range(16)]
-        batches = calls // 16
+        batches = calls // 16 // rounds
         started = time.process_time()
         for _ in range(batches):
             await control.step([Call(episode.token, "add", {"number": 1}) for episode in opened])
-        made["step, trivial tool"] = (time.process_time() - started) / (batches * 16) * 1e6
+        spent = time.process_time() - started
+        for episode in opened:
+            await control.close(episode.token)
+        return spent / (batches * 16) * 1e6
 
-    async def play() -> None:
-        games = Episodes.of("tic-tac-toe")
+    games = Episodes.of("tic-tac-toe")
+
+    async def play() -> float:
         spent, played = 0.0, 0
-        for index in range(calls // 20):
+        for index in range(calls // 20 // rounds):
             episode = await games.open("tic-tac-toe", split="train", index=index % 1000, seed=index)
             started = time.process_time()
             for cell in (4, 0, 8, 2, 6, 1, 7, 3):
@@ -72,10 +98,11 @@ async def step_in_process(quick: bool) -> dict[str, float]:
                 played += 1
             spent += time.process_time() - started
             await games.close(episode.token)
-        made["step, tic-tac-toe move and reply"] = spent / played * 1e6
+        return spent / played * 1e6
 
-    await add()
-    await play()
+    for name, once in {"step, trivial tool": add, "step, tic-tac-toe move and reply": play}.items():
+        await once()  # the first fills the tables of positions
+        made[name] = median([await once() for _ in range(rounds)])
     return made
 
 
@@ -110,21 +137,17 @@ async def episodes_per_second(quick: bool) -> dict[str, float]:
     return rates
 
 
-def report(console: Console, loads: dict[str, Load], steps: dict[str, float], rates: dict[str, float]) -> None:
+def report(console: Console, costs: dict[str, Cost], steps: dict[str, float], rates: dict[str, float]) -> None:
     """The tables, and what bounds each figure."""
-    bare = loads["bare"].cpu_microseconds
     table = Table(title="One tool call over HTTP, 64 episodes at once", title_justify="left")
-    for heading in ("server", "CPU µs a call", "× bare", "calls in all"):
+    for heading in ("server", "CPU µs a call", "× bare", "of 90 % of rounds"):
         table.add_column(heading, justify="left" if heading == "server" else "right")
-    for kind, load in loads.items():
-        table.add_row(
-            NAMES[kind], f"{load.cpu_microseconds:.0f}", f"{load.cpu_microseconds / bare:.2f}", f"{load.calls:,}"
-        )
+    for kind, cost in costs.items():
+        low, high = (cost.ratios[int(share * (len(cost.ratios) - 1))] for share in (0.05, 0.95))
+        table.add_row(NAMES[kind], f"{cost.microseconds:.0f}", f"{cost.ratio:.2f}", f"{low:.2f} to {high:.2f}")
     console.print(table)
-    if "fastmcp" in loads:
-        console.print(
-            f"FastMCP / fast lane: {loads['fastmcp'].cpu_microseconds / loads['fast'].cpu_microseconds:.1f} ×"
-        )
+    if "fastmcp" in costs:
+        console.print(f"FastMCP / fast lane: {costs['fastmcp'].ratio / costs['fast'].ratio:.1f} ×")
     else:
         console.print("FastMCP is not installed here (pip install 'mcpgym[fastmcp]'); its row is left out.")
     for name, microseconds in steps.items():
@@ -146,13 +169,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     options = parser.parse_args()
     console = Console()
-    loads = http_lanes(options.quick)
+    costs = http_lanes(options.quick)
     steps = asyncio.run(step_in_process(options.quick))
     rates = asyncio.run(episodes_per_second(options.quick))
-    report(console, loads, steps, rates)
+    report(console, costs, steps, rates)
     if options.json:
         figures = {
-            "cpu_microseconds_per_call": {kind: load.cpu_microseconds for kind, load in loads.items()},
+            "cpu_microseconds_per_call": {kind: cost.microseconds for kind, cost in costs.items()},
+            "ratio_to_bare": {kind: cost.ratio for kind, cost in costs.items()},
             "in_process_microseconds": steps,
             "episodes_per_cpu_second": rates,
         }

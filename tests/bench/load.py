@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -85,32 +86,33 @@ async def drive(urls: list[str], calls: int) -> None:
     await asyncio.gather(*(connection(url) for url in urls))
 
 
-def measure(kind: str, calls: int) -> Load:
-    """Start the server ``kind``, warm it, load it, and read its CPU time from the system."""
-    command = [sys.executable, "-m", "tests.bench.servers", kind]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        try:
-            line = server.stdout.readline()
-            if not line:
-                raise RuntimeError(f"the {kind} server did not start")
-            urls = json.loads(line)
-            asyncio.run(drive(urls, max(len(urls) * 4, calls // 10)))
-            process = psutil.Process(server.pid)
-            before = process.cpu_times()
-            started = asyncio.run(_timed(urls, calls))
-            after = process.cpu_times()
-        finally:
-            if server.stdin is not None:
-                server.stdin.close()
-            server.terminate()
-    made = calls // len(urls) * len(urls)
-    cpu = (after.user + after.system) - (before.user + before.system)
-    return Load(made, cpu / made * 1e6, made / started)
+class Server:
+    """One server process, up and warm, that can be loaded again and again."""
 
+    def __init__(self, kind: str, warm: int) -> None:
+        command = [sys.executable, "-m", "tests.bench.servers", kind]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the {kind} server did not start")
+        self.urls: list[str] = json.loads(line)
+        asyncio.run(drive(self.urls, warm))
 
-async def _timed(urls: list[str], calls: int) -> float:
-    loop = asyncio.get_running_loop()
-    started = loop.time()
-    await drive(urls, calls)
-    return loop.time() - started
+    def measure(self, calls: int) -> Load:
+        """Load it with about ``calls`` calls, and read its CPU time from the system."""
+        process = psutil.Process(self._process.pid)
+        before = process.cpu_times()
+        started = time.monotonic()
+        asyncio.run(drive(self.urls, calls))
+        seconds = time.monotonic() - started
+        after = process.cpu_times()
+        made = calls // len(self.urls) * len(self.urls)
+        return Load(made, (after.user + after.system - before.user - before.system) / made * 1e6, made / seconds)
+
+    def stop(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.terminate()
+        self._process.wait(10)
