@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcpgym_rl.policies.openai_chat import without_password
+
 
 @dataclass(frozen=True, slots=True)
 class EvalOptions:
@@ -38,6 +40,11 @@ class EvalOptions:
         return self.tasks * self.repeats
 
     @property
+    def policy_name(self) -> str:
+        """The policy as it may be stored: a password in its URL is left out."""
+        return without_password(self.policy)
+
+    @property
     def policy_options(self) -> dict[str, Any]:
         """Those of the options that are the policy's, where they were given."""
         options = {
@@ -55,7 +62,7 @@ class EvalOptions:
 
     def command(self) -> str:
         """What to type for the same run."""
-        words = ["mcpgym", "eval", self.environment, "--policy", self.policy, "--split", self.split]
+        words = ["mcpgym", "eval", self.environment, "--policy", self.policy_name, "--split", self.split]
         words += ["-n", str(self.tasks), "-r", str(self.repeats), "--seed", str(self.seed)]
         words += ["--concurrency", str(self.concurrency)]
         for option in self.config:

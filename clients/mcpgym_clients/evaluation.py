@@ -71,22 +71,27 @@ class Evaluation:
         Those that never began, because the run ended before, are not counted and leave no trace.
         """
         options = self.options
-        specs = [
+        specs = (
             EpisodeSpec(
-                name, split=options.split, index=index, seed=options.seed + repeat, repeat=repeat, config=dict(config)
+                name, split=options.split, index=index, seed=options.seed + repeat, repeat=repeat, config=config
             )
             for repeat in range(options.repeats)
             for index in range(options.tasks)
-        ]
-        with RunProgress(f"{name}, {policy.name}", len(specs)) as progress:
+        )
+        with RunProgress(f"{name}, {policy.name}", options.planned) as progress:
 
             def ended(trace: Trace) -> None:
-                if trace.stop_reason != StopReason.NOT_RUN:
-                    self.add(trace)
-                    progress.add(None if trace.score is None else trace.score.total)
+                self.add(trace)
+                progress.add(None if trace.score is None else trace.score.total)
 
             result = await run_rollouts(
-                policy, lane, specs, concurrency=options.concurrency, limits=limits, on_trace=ended
+                policy,
+                lane,
+                specs,
+                concurrency=min(options.concurrency, options.planned),
+                limits=limits,
+                on_trace=ended,
+                keep_traces=False,
             )
         self.failure = result.failure
 
@@ -104,7 +109,7 @@ class Evaluation:
             "environment": first.environment if first else options.environment,
             "environment_version": first.environment_version if first else None,
             "config": dict(first.config) if first else dict(parse_config(options.config, [options.environment])),
-            "policy": first.policy if first else options.policy,
+            "policy": first.policy if first else options.policy_name,
             "policy_options": options.policy_options,
             "split": options.split,
             "n": options.tasks,

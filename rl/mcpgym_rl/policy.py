@@ -13,6 +13,10 @@ class PolicyError(Exception):
     """The policy could give no turn; the rollout is unscored, with this text as its reason."""
 
 
+class PolicyUnavailable(PolicyError):
+    """The policy can give no turn to anybody now: its endpoint is gone, or refuses us. Several in a row end a run."""
+
+
 class ContextFull(PolicyError):
     """The conversation no longer fits the policy's context: the rollout is truncated, which is the policy's own end."""
 
@@ -68,6 +72,7 @@ class PolicySession(Protocol):
 
         Raises:
             ContextFull: the conversation does not fit any more.
+            PolicyUnavailable: there is none, and there would be none for any other conversation.
             PolicyError: there is none.
         """
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcpgym.control import OpenedEpisode
@@ -92,10 +92,3 @@ class Record:
             usage=self.usage,
             seconds=round(time.monotonic() - self.started, 6),
         )
-
-
-def not_run(policy: str, environment: str, task: str, why: str, **known: Any) -> Trace:
-    """The trace of a rollout that never began because its run ended."""
-    record = Record(policy, environment, task, known.pop("split", ""), known.pop("seed", 0), known.pop("config", {}))
-    record.fail(StopReason.NOT_RUN, "NotRun", why)
-    return replace(record.trace(), seconds=0.0, **known)

@@ -124,6 +124,7 @@ async def _play(session: PolicySession, episode: EpisodeLane, limits: Limits, re
     """The loop itself: act, call, answer, until something ends it."""
     max_turns = limits.max_turns or episode.opened.max_turns or DEFAULT_MAX_TURNS
     while record.turns < max_turns:
+        await asyncio.sleep(0)  # neither a policy nor a lane that never waits may starve the others, a limit or Ctrl-C
         if limits.max_tokens is not None and record.usage.completion_tokens >= limits.max_tokens:
             return StopReason.TRUNCATED
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,8 +13,7 @@ from typing import Any
 from mcpgym.errors import ServerUnavailable
 from mcpgym_rl.failures import explain
 from mcpgym_rl.lanes import Lane
-from mcpgym_rl.policy import Policy
-from mcpgym_rl.record import not_run
+from mcpgym_rl.policy import Policy, PolicyUnavailable
 from mcpgym_rl.rollout import Limits, rollout
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceError
@@ -22,6 +22,8 @@ PING_SECONDS = 5.0
 """How long a server may take to say that it is there."""
 WATCH_SECONDS = 2.0
 """How often a run asks."""
+FAILED_IN_A_ROW = 3
+"""At least so many rollouts in a row find the policy unavailable, and as many as are under way, before a run ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +38,18 @@ class EpisodeSpec:
     repeat: int = 0
     config: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def named(self) -> str:
-        """The task's id as far as it is known before the episode is open."""
-        return self.task or f"{self.split}-{self.index or 0}"
-
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The traces of a run, in the order of its specs. ``failure`` says why it ended early; None when it did not."""
+    """How a run went.
+
+    ``traces`` are those of the rollouts that began, which are always the first ``begun`` of the specs, in their order
+    (empty where they were not to be kept). ``failure`` says why the run ended early; None when it did not.
+    """
 
     traces: list[Trace]
     failure: str | None = None
+    begun: int = 0
 
 
 async def run(
@@ -58,25 +60,29 @@ async def run(
     concurrency: int = 16,
     limits: Limits | None = None,
     on_trace: Callable[[Trace], None] | None = None,
+    keep_traces: bool = True,
 ) -> RunResult:
     """Make every rollout of ``specs``, ``concurrency`` at a time.
 
-    When the server is gone, the run says so within seconds: rollouts under way are recorded as failed with that
-    reason, and the others as not run. When the run is cancelled, the same happens with "cancelled", and the
-    cancellation goes on. Either way every spec has exactly one trace, and ``on_trace`` has had it.
+    When the server is gone, the run says so within seconds, and so it does when the policy was unavailable to several
+    rollouts in a row: those under way are recorded as failed with that reason, and no other begins. When the run is
+    cancelled, the same happens with "cancelled", and the cancellation goes on. Either way each spec whose rollout began
+    has exactly one trace, which ``on_trace`` has had, and those are the first specs: none is passed over.
 
     Args:
         policy: what plays; closed by its owner, not here.
         lane: where episodes are opened; closed by its owner too.
-        specs: the rollouts to be made.
+        specs: the rollouts to be made; taken one at a time as they begin.
         concurrency: how many are under way at once.
         limits: of each rollout.
         on_trace: gets each trace as its rollout ends, in that order; ``place`` of a trace is its position in ``specs``.
+        keep_traces: whether the result holds the traces; without, memory does not grow with the run.
 
     Raises:
         ConfigurationError: an episode cannot be opened as asked; the rollouts under way are cancelled.
     """
-    return await _Run(policy, lane, list(specs), limits, on_trace).run(concurrency)
+    concurrency = max(1, min(concurrency, operator.length_hint(specs, concurrency)))
+    return await _Run(policy, lane, specs, concurrency, limits, on_trace, keep_traces).run()
 
 
 class _Run:
@@ -86,18 +92,24 @@ class _Run:
         self,
         policy: Policy,
         lane: Lane,
-        specs: list[EpisodeSpec],
+        specs: Iterable[EpisodeSpec],
+        concurrency: int,
         limits: Limits | None,
         on_trace: Callable[[Trace], None] | None,
+        keep_traces: bool,
     ) -> None:
-        self.policy, self.lane, self.specs, self.limits, self.on_trace = policy, lane, specs, limits, on_trace
+        self.policy, self.lane, self.limits, self.on_trace = policy, lane, limits, on_trace
+        self.concurrency, self.keep_traces = concurrency, keep_traces
         self.traces: dict[int, Trace] = {}
-        self.failure: str | None = None
-        self._waiting = iter(enumerate(specs))
+        self.begun = 0
+        self._waiting = iter(specs)
+        self._gone: TraceError | None = None
+        self._unavailable = 0
+        self._policy_gone: str | None = None
         self._suspicion = asyncio.Event()
 
-    async def run(self, concurrency: int) -> RunResult:
-        workers = [asyncio.create_task(self._work()) for _ in range(max(1, min(concurrency, len(self.specs))))]
+    async def run(self) -> RunResult:
+        workers = [asyncio.create_task(self._work()) for _ in range(self.concurrency)]
         watch = asyncio.create_task(self._watch())
         try:
             pending: set[asyncio.Task[None]] = set(workers)
@@ -107,16 +119,15 @@ class _Run:
                 for worker in done - {watch}:
                     worker.result()  # a ConfigurationError, or a bug, ends the run
             if watch.done():
-                self.failure = f"the run ended early: {watch.result()}"
+                self._gone = watch.result()
         finally:
-            try:
-                await _stopped([*workers, watch])
-            finally:
-                self._record_not_run()
-        return RunResult([self.traces[place] for place in range(len(self.specs))], self.failure)
+            await _stopped([*workers, watch])
+        traces = [self.traces[place] for place in sorted(self.traces)]
+        return RunResult(traces, None if self._gone is None else self._gone.message, self.begun)
 
     async def _work(self) -> None:
-        for place, spec in self._waiting:
+        for spec in self._waiting:
+            place, self.begun = self.begun, self.begun + 1
             await rollout(
                 self.policy,
                 self.lane,
@@ -131,30 +142,34 @@ class _Run:
                 place=place,
                 on_end=self._record,
             )
-            await asyncio.sleep(0)  # a lane that never waits must not starve the others, or Ctrl-C
-
-    def _record_not_run(self) -> None:
-        why = self.failure or "the run was stopped"
-        for place, spec in enumerate(self.specs):
-            if place not in self.traces:
-                known = {"split": spec.split or "", "seed": spec.seed, "config": dict(spec.config)}
-                made = not_run(self.policy.name, spec.environment, spec.named, why, **known)
-                self._record(replace(made, repeat=spec.repeat, place=place))
 
     def _record(self, trace: Trace) -> None:
-        if trace.stop_reason == StopReason.CANCELLED and self.failure is not None:
-            error = TraceError(ServerUnavailable.__name__, self.failure)
-            trace = replace(trace, stop_reason=StopReason.ENVIRONMENT_FAILED, error=error)
-        if trace.error is not None and trace.error.kind == ServerUnavailable.__name__:
-            self._suspicion.set()
-        self.traces[trace.place] = trace
+        if trace.stop_reason == StopReason.CANCELLED and self._gone is not None:
+            policys = self._gone.kind == PolicyUnavailable.__name__
+            reason = StopReason.POLICY_FAILED if policys else StopReason.ENVIRONMENT_FAILED
+            trace = replace(trace, stop_reason=reason, error=self._gone)
+        self._suspect(trace.error)
+        if self.keep_traces:
+            self.traces[trace.place] = trace
         if self.on_trace is not None:
             self.on_trace(trace)
 
-    async def _watch(self) -> str:
-        """Ask the server again and again, at once when a rollout could not reach it; why it counts as gone."""
+    def _suspect(self, error: TraceError | None) -> None:
+        """Whether what ended a rollout should end them all."""
+        if error is not None and error.kind == ServerUnavailable.__name__:
+            self._suspicion.set()
+        if error is None or error.kind != PolicyUnavailable.__name__:
+            self._unavailable = 0
+            return
+        self._unavailable += 1
+        if self._unavailable >= max(FAILED_IN_A_ROW, self.concurrency):
+            self._policy_gone = error.message
+            self._suspicion.set()
+
+    async def _watch(self) -> TraceError:
+        """Ask the server again and again, at once when a rollout could not reach it; who is gone, and how we know."""
         misses = 0
-        while True:
+        while self._policy_gone is None:
             self._suspicion.clear()
             try:
                 async with asyncio.timeout(PING_SECONDS):
@@ -163,12 +178,18 @@ class _Run:
             except TimeoutError:
                 misses += 1
                 if misses == 2:
-                    return f"the environment server did not answer within {PING_SECONDS:g} s, twice"
+                    why = f"the environment server did not answer within {PING_SECONDS:g} s, twice"
+                    return _gone(ServerUnavailable, why)
             except Exception as error:
-                return explain(error)
+                return _gone(ServerUnavailable, explain(error))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.25 if misses else WATCH_SECONDS):
                     await self._suspicion.wait()
+        return _gone(PolicyUnavailable, self._policy_gone)
+
+
+def _gone(whose: type[Exception], why: str) -> TraceError:
+    return TraceError(whose.__name__, f"the run ended early: {why}")
 
 
 async def _stopped(tasks: list[asyncio.Task[Any]]) -> None:

@@ -26,8 +26,6 @@ class StopReason(StrEnum):
     """The rollout took longer than it may in all."""
     CANCELLED = "cancelled"
     """The run was stopped from outside while this rollout was under way."""
-    NOT_RUN = "not_run"
-    """The run ended before this rollout began."""
 
     @property
     def scored(self) -> bool:

@@ -41,7 +41,9 @@ async def main() -> None:
             await run(TURNS, lane, SPECS, concurrency=16, on_trace=on_trace)
         finally:
             print(dict(ends), flush=True)
-            print("episodes", len(server.episodes), "traces", sum(ends.values()), "places", len(places), flush=True)
+            whole = sum(ends.values()) == len(places) and places == set(range(len(places)))
+            what = "every one that began has a trace" if whole else f"{len(places)} places, {sum(ends.values())} traces"
+            print("episodes", len(server.episodes), what, flush=True)
             for other in lanes.values():
                 await other.aclose()
 

@@ -123,7 +123,7 @@ def test_case_29_an_endpoint_that_keeps_failing_is_unscored_with_its_words() -> 
     assert trace.stop_reason == StopReason.POLICY_FAILED
     assert trace.score is None
     assert trace.error is not None
-    assert trace.error.kind == "PolicyError"
+    assert trace.error.kind == "PolicyUnavailable"
     assert trace.error.message.endswith("answered 500: the GPU is on fire")
     assert len(fake.requests) == 3
 

@@ -18,11 +18,12 @@ import rl_toys
 
 from mcpgym.control_client import HttpControl
 from mcpgym.errors import ConfigurationError
-from mcpgym.messages import Message
+from mcpgym.messages import Message, assistant, tool_call
 from mcpgym_rl.lanes import ControlLane, Lane, McpLane
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.policies.script import ScriptedPolicy
-from mcpgym_rl.policy import EpisodeContext, Turn
+from mcpgym_rl.policy import EpisodeContext, PolicyError, PolicyUnavailable, Turn
+from mcpgym_rl.rollout import Limits
 from mcpgym_rl.run import EpisodeSpec, RunResult, run
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace
@@ -98,23 +99,19 @@ def test_an_empty_run_is_empty() -> None:
     assert asyncio.run(run(ScriptedPolicy([ADD]), ControlLane(rl_toys.control()), [])) == RunResult([], None)
 
 
-def test_a_spec_that_cannot_be_ends_the_run_with_the_users_error_and_every_other_is_accounted_for() -> None:
+def test_a_spec_that_cannot_be_ends_the_run_with_the_users_error_and_each_that_began_is_accounted_for() -> None:
     control = rl_toys.control()
     specs = [*SPECS[:20], EpisodeSpec("counter", split="train", index=999), *SPECS[20:]]
     ended: list[Trace] = []
     with pytest.raises(ConfigurationError, match="there is no 999"):
         asyncio.run(run(Jittery(), ControlLane(control), specs, concurrency=4, on_trace=ended.append))
     assert len(control.episodes) == 0
-    assert sorted(trace.place for trace in ended) == list(range(121))
-    assert {trace.stop_reason for trace in ended} <= {
-        StopReason.DONE,
-        StopReason.MAX_TURNS,
-        StopReason.CANCELLED,
-        StopReason.NOT_RUN,
-    }
+    places = sorted(trace.place for trace in ended)
+    assert places == [place for place in range(places[-1] + 1) if place != 20]
+    assert {trace.stop_reason for trace in ended} <= {StopReason.DONE, StopReason.MAX_TURNS, StopReason.CANCELLED}
 
 
-def test_case_11_a_cancelled_run_records_every_spec_and_leaves_nothing() -> None:
+def test_case_11_a_cancelled_run_records_every_rollout_that_began_and_leaves_nothing() -> None:
     control = rl_toys.control()
     ended: list[Trace] = []
 
@@ -132,11 +129,105 @@ def test_case_11_a_cancelled_run_records_every_spec_and_leaves_nothing() -> None
     asyncio.run(main())
     assert len(control.episodes) == 0
     reasons = [trace.stop_reason for trace in ended]
-    assert len(ended) == 120
-    assert reasons.count(StopReason.CANCELLED) <= 4
-    assert reasons.count(StopReason.NOT_RUN) >= 100
+    assert sorted(trace.place for trace in ended) == list(range(len(ended)))
+    assert 10 <= len(ended) <= 20
+    assert 1 <= reasons.count(StopReason.CANCELLED) <= 4
     assert all(trace.score is None for trace in ended if not StopReason(trace.stop_reason).scored)
-    assert next(t.task for t in ended if t.stop_reason == StopReason.NOT_RUN).startswith("train-")
+
+
+class Stubborn:
+    """A policy that computes each turn without waiting for anything, as a local model on the event loop would."""
+
+    name = "stubborn"
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def begin(self, context: EpisodeContext) -> Stubborn:
+        return self
+
+    async def act(self, messages: Sequence[Message]) -> Turn:
+        time.sleep(self.seconds)  # on the loop, and that is the point
+        return Turn(assistant("", [tool_call("c", "peek", "{}")]))
+
+    async def aclose(self) -> None:
+        pass
+
+
+def test_rollouts_that_never_wait_starve_neither_each_other_nor_the_clock() -> None:
+    lane = ControlLane(rl_toys.control())
+    specs = [EpisodeSpec("counter", split="train", index=i) for i in range(2)]
+    result = asyncio.run(run(Stubborn(0.05), lane, specs, limits=Limits(max_turns=100, seconds=0.3)))
+    assert [trace.stop_reason for trace in result.traces] == [StopReason.TIMED_OUT] * 2
+    assert all(2 <= trace.turns <= 6 for trace in result.traces), "both had turns of the time there was"
+
+
+def test_specs_are_taken_as_they_begin_and_only_what_was_played_is_remembered() -> None:
+    taken = 0
+
+    def endless() -> Iterator[EpisodeSpec]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield EpisodeSpec("counter", split="train", index=taken % 50)
+
+    ended: list[str] = []
+
+    async def main() -> None:
+        lane = ControlLane(rl_toys.control())
+        made = run(ScriptedPolicy([ADD] * 3), lane, endless(), on_trace=lambda t: ended.append(t.stop_reason))
+        task = asyncio.create_task(made)
+        while len(ended) < 40:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(main())
+    assert len(ended) == taken <= 40 + 2 * 16
+
+    forgetful = run(ScriptedPolicy([ADD] * 3), ControlLane(rl_toys.control()), SPECS, keep_traces=False)
+    assert asyncio.run(forgetful) == RunResult([], None, 120)
+
+
+class Gone:
+    """A policy whose endpoint is there for ``turns`` turns, and then no more."""
+
+    name = "gone"
+
+    def __init__(self, turns: int, error: type[PolicyError]) -> None:
+        self.turns, self.error = turns, error
+
+    def begin(self, context: EpisodeContext) -> Gone:
+        return self
+
+    async def act(self, messages: Sequence[Message]) -> Turn:
+        await asyncio.sleep(0.002)
+        self.turns -= 1
+        if self.turns < 0:
+            raise self.error("the model cannot be reached")
+        return Turn(assistant("", [tool_call("c", "add", '{"amount": 3}')]))
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_a_policy_that_is_gone_ends_the_run_and_not_each_of_a_thousand_rollouts(concurrency: int) -> None:
+    specs = [EpisodeSpec("counter", split="train", index=i % 50) for i in range(1000)]
+    lane = ControlLane(rl_toys.control())
+    result = asyncio.run(run(Gone(10, PolicyUnavailable), lane, specs, concurrency=concurrency))
+    assert result.failure == "the run ended early: the model cannot be reached"
+    reasons = [trace.stop_reason for trace in result.traces]
+    assert reasons.count(StopReason.DONE) == 10
+    assert set(reasons) == {StopReason.DONE, StopReason.POLICY_FAILED}
+    assert max(3, concurrency) <= len(reasons) - 10 <= 10 * concurrency
+    assert {trace.error.kind for trace in result.traces if trace.error} == {"PolicyUnavailable"}
+
+
+def test_a_policy_that_fails_on_its_own_conversations_does_not_end_the_run() -> None:
+    result = asyncio.run(run(Gone(10, PolicyError), ControlLane(rl_toys.control()), SPECS, concurrency=4))
+    assert result.failure is None
+    assert result.begun == len(result.traces) == 120
 
 
 @pytest.fixture
@@ -188,13 +279,13 @@ def test_case_13_a_server_killed_in_mid_run_is_said_within_seconds(
     assert seconds < 25
     assert result.failure is not None
     assert result.failure.startswith("the run ended early: ")
-    assert len(result.traces) == len(ended) == 2000
+    assert len(result.traces) == len(ended) == result.begun < 500
+    assert [trace.place for trace in result.traces] == list(range(result.begun))
     reasons = [trace.stop_reason for trace in result.traces]
     assert reasons.count(StopReason.DONE) >= 20
     failed = [trace for trace in result.traces if trace.stop_reason == StopReason.ENVIRONMENT_FAILED]
     assert 1 <= len(failed) <= 60
     assert all(trace.score is None and trace.error is not None and trace.error.message for trace in failed)
-    assert reasons.count(StopReason.NOT_RUN) > 1500
     assert StopReason.CANCELLED not in reasons, "the user stopped nothing"
 
 
@@ -245,9 +336,10 @@ def interrupt(lane: str, delay: float, after_begin: bool, times: int) -> tuple[s
 def test_case_11_sigint_in_mid_run_ends_it_at_once_with_every_rollout_accounted_for(lane: str) -> None:
     out, err, seconds, code = interrupt(lane, 0.3, after_begin=True, times=1)
     assert seconds < 12
-    assert "episodes 0 traces 3000 places 3000" in out
+    assert "episodes 0 every one that began has a trace" in out
     assert out.endswith("interrupted\n")
-    assert "cancelled" in out
+    # In process all 16 rollouts may be between two episodes at once; over HTTP some are always in a call.
+    assert "cancelled" in out or lane == "local"
     assert not any(word in err for word in ("Traceback", "never retrieved", "destroyed", "Unclosed")), err
     assert code == 0
 
@@ -258,4 +350,4 @@ def test_case_11_sigint_at_any_moment_leaves_no_process_and_hangs_nothing(delay:
     out, _, seconds, _ = interrupt("thin", delay, after_begin=False, times=1)
     assert seconds < 12
     if "episodes" in out:
-        assert "episodes 0 traces 3000 places 3000" in out
+        assert "episodes 0 every one that began has a trace" in out

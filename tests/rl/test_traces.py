@@ -21,7 +21,6 @@ from mcpgym.errors import ConfigurationError
 from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.policies.script import ScriptedPolicy
 from mcpgym_rl.policy import Tokens, Turn, Usage
-from mcpgym_rl.record import not_run
 from mcpgym_rl.rollout import rollout
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceScore, TraceWriter, read_traces
@@ -41,12 +40,9 @@ LOCAL = make(
     replace(Turn({"role": "assistant", "content": "é\u2028"}), usage=Usage(2, 1), tokens=Tokens([5], [True], [-0.5]))
 )
 SIGNED = replace(DONE, score=TraceScore(1.0, {"reached": 1.0, "spoke": None}, "win", {"signature": "x"}))
-NEVER = not_run("p", "counter", "train-7", "the run was stopped", split="train", seed=3)
 
 
-@pytest.mark.parametrize(
-    "trace", [DONE, FAILED, LOCAL, SIGNED, NEVER], ids=["done", "failed", "local", "signed", "not run"]
-)
+@pytest.mark.parametrize("trace", [DONE, FAILED, LOCAL, SIGNED], ids=["done", "failed", "local", "signed"])
 def test_a_trace_is_read_as_it_was_written(trace: Trace, tmp_path: Path) -> None:
     path = tmp_path / "deep" / "traces.jsonl"
     with TraceWriter(path) as writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import ipaddress
 import os
@@ -24,13 +25,17 @@ from mcpgym_rl.policies.chat_format import (
     plain_messages,
     read_guided,
 )
-from mcpgym_rl.policy import ContextFull, EpisodeContext, PolicyError, Turn, Usage
+from mcpgym_rl.policy import ContextFull, EpisodeContext, PolicyError, PolicyUnavailable, Turn, Usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 KEY_VARIABLE = "OPENAI_API_KEY"
+_NO_KEY = "none"
+_USER = re.compile(r"//[^/\s]*@")
 _TOO_LONG = re.compile(r"context[_ ](length|window|size)|maximum context|prompt is too long", re.IGNORECASE)
+_REFUSALS = frozenset({401, 402, 403, 404, 408, 409, 429})
+"""Answers that, like every 5xx, say nothing about the conversation: any other would get them too."""
 _RENAMED = frozenset({"api.openai.com"})
 """Hosts whose limit on a turn is called ``max_completion_tokens``; everybody else understands ``max_tokens``."""
 
@@ -41,9 +46,9 @@ class ChatOptions:
 
     ``mode``: ``native`` (the API's tool calls), ``guided`` (a JSON schema) or ``text`` (``<tool_call>`` blocks).
     ``think``: in ``guided`` mode, let the model write a thought before it acts. ``max_tokens``: of one turn.
-    ``send_seed``: send a seed of each turn's own, derived from the rollout's. ``timeout``: seconds for one request.
-    ``retries``: how often a request is repeated after a network fault or a 408, 409, 429 or 5xx answer, waiting twice
-    as long each time, or as long as the server says.
+    ``send_seed``: send a seed of each turn's own, derived from the rollout's. ``timeout``: seconds for one turn, tries
+    and waits and all. ``retries``: how often a request is repeated after a network fault or a 408, 409, 429 or 5xx
+    answer, waiting twice as long each time, or as long as the server says.
     """
 
     mode: Mode = "native"
@@ -52,7 +57,7 @@ class ChatOptions:
     top_p: float | None = None
     max_tokens: int | None = None
     send_seed: bool = True
-    timeout: float = 300.0
+    timeout: float = 600.0
     retries: int = 6
 
     def __post_init__(self) -> None:
@@ -82,19 +87,36 @@ def make_chat_policy(where: str, options: Mapping[str, Any]) -> ChatPolicy:
             raise UnknownNameError("option of openai policies", name, known)
     model, at, base_url = where.partition("@http")
     base_url = f"http{base_url}".rstrip("/") if at else ""
-    if not model or not at or urlsplit(base_url).scheme not in ("http", "https") or not urlsplit(base_url).hostname:
+    if not model or not at or not _is_address(base_url):
         raise ConfigurationError(
-            f"openai:{where}: write openai:MODEL@BASE_URL, for example openai:my-model@http://127.0.0.1:8000/v1"
+            f"openai:{without_password(where)}: write openai:MODEL@BASE_URL, for example "
+            "openai:my-model@http://127.0.0.1:8000/v1"
         )
     return ChatPolicy(model, base_url, _key(base_url), ChatOptions(**options))
+
+
+def without_password(text: str) -> str:
+    """``text`` as it may be shown and stored: without what a URL in it has before its host."""
+    return _USER.sub("//***@", text)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises for one that is no number
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
 
 
 def _key(base_url: str) -> str:
     if key := os.environ.get(KEY_VARIABLE, "").strip():
         return key
     if not _is_loopback(base_url):
-        raise ConfigurationError(f"{base_url} needs a key: set {KEY_VARIABLE} (to anything, where none is checked)")
-    return "none"
+        raise ConfigurationError(
+            f"{without_password(base_url)} needs a key: set {KEY_VARIABLE} (to anything, where none is checked)"
+        )
+    return _NO_KEY
 
 
 def _is_loopback(base_url: str) -> bool:
@@ -116,7 +138,7 @@ class ChatPolicy:
     """
 
     def __init__(self, model: str, base_url: str, key: str, options: ChatOptions) -> None:
-        self.name = f"openai:{model}@{base_url}"
+        self.name = without_password(f"openai:{model}@{base_url}")
         self.model = model
         self.base_url = base_url
         self.options = options
@@ -132,6 +154,10 @@ class ChatPolicy:
         if self._client is not None:
             await self._client.close()
             self._client = None
+
+    def without_key(self, text: str) -> str:
+        """``text`` of the endpoint's as it may be shown: some repeat the key that they refuse."""
+        return text.replace(self._key, "***") if self._key != _NO_KEY else text
 
     def client(self) -> AsyncOpenAI:
         """The client, made when it is first needed: importing it takes a second."""
@@ -164,19 +190,22 @@ class ChatSession:
         self._turn += 1
         request = self._request(messages)
         try:
-            answer = await self._policy.client().chat.completions.create(**request)
+            async with asyncio.timeout(self._policy.options.timeout):
+                answer = await self._policy.client().chat.completions.create(**request)
         except openai.APIStatusError as error:
-            text = _server_text(error)
-            if error.status_code in (400, 413) and _TOO_LONG.search(f"{error.code} {text}"):
+            status, text = error.status_code, self._policy.without_key(_server_text(error))
+            if status in (400, 413) and _TOO_LONG.search(f"{error.code} {text}"):
                 raise ContextFull(text) from None
-            hint = f" (is {KEY_VARIABLE} right?)" if error.status_code in (401, 403) else ""
-            raise PolicyError(f"{self._policy.name} answered {error.status_code}: {text}{hint}") from None
-        except openai.APITimeoutError:
+            hint = f" (is {KEY_VARIABLE} right?)" if status in (401, 403) else ""
+            kind = PolicyUnavailable if status in _REFUSALS or status >= 500 else PolicyError
+            raise kind(f"{self._policy.name} answered {status}: {text}{hint}") from None
+        except (openai.APITimeoutError, TimeoutError):
             seconds = self._policy.options.timeout
-            raise PolicyError(f"{self._policy.name} did not answer within {seconds:g} s, tries and all") from None
+            text = f"{self._policy.name} did not answer within {seconds:g} s, tries and all"
+            raise PolicyUnavailable(text) from None
         except openai.APIConnectionError as error:
             cause = explain(error.__cause__ or error)
-            raise PolicyError(f"{self._policy.name} cannot be reached: {cause}") from None
+            raise PolicyUnavailable(f"{self._policy.name} cannot be reached: {cause}") from None
         except (openai.OpenAIError, ValueError) as error:
             raise PolicyError(f"{self._policy.name} answered what is no chat completion: {explain(error)}") from None
         return self._read(answer)
