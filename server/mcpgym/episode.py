@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from mcpgym.asking import asked
 from mcpgym.calls import MAX_DEPTH, CallRecord, CallResult, answer_text, fingerprint, sendable, too_deep, weight
-from mcpgym.environment import Environment, settle
+from mcpgym.environment import Environment
 from mcpgym.errors import EpisodeEnded, EpisodeError, RewardError, ToolError
 from mcpgym.messages import Message, Transcript, message_fault
 from mcpgym.rewards import Score, score
@@ -184,9 +185,7 @@ class Episode:
     async def _begin(self, tool: Tool, parsed: dict[str, Any]) -> asyncio.Future[Any]:
         """Start the handler: on the loop in a task of its own if it is ``async``, else in a thread."""
         if tool.is_async:
-            return asyncio.get_running_loop().create_task(
-                _no_exit(tool.handler(self.environment, self.state, **parsed))
-            )
+            return asyncio.get_running_loop().create_task(asked(tool.handler, self.environment, self.state, **parsed))
         return await self.threads.start(lambda: tool.handler(self.environment, self.state, **parsed))
 
     def _leave(self, work: asyncio.Future[Any] | None) -> None:
@@ -225,7 +224,7 @@ class Episode:
             text = self.environment.invalid_arguments(self.state, tool.name, problem)
             if not isinstance(text, str):
                 raise TypeError(f"invalid_arguments gave {type(text).__name__}; it must return what the policy reads")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return self._failed(tool, arguments, error, started)
         return self._record(tool.name, arguments, text, True, started)
 
@@ -258,7 +257,7 @@ class Episode:
                 self.stop_reason = "done"
             elif self.turns >= min(self.environment.max_turns or MAX_CALLS, MAX_CALLS) or self._logged > MAX_LOG:
                 self.stop_reason = "max_turns"
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = self.failure or f"is_done failed: {type(error).__name__}: {error}"
             self.stop_reason = "failed"
             logger.exception("%s: task %s: is_done failed", self.environment.name, self.task.id)
@@ -289,7 +288,7 @@ class Episode:
                 return None
             try:
                 async with asyncio.timeout(RESPOND_SECONDS):
-                    answer = await settle(self.environment.respond(self.state, Transcript(messages)))
+                    answer = await asked(self.environment.respond, self.state, Transcript(messages))
                 answer = None if answer is None else _sound(answer)
             except Exception as error:
                 problem = f"respond failed: {type(error).__name__}: {error}"
@@ -330,7 +329,7 @@ class Episode:
                 raise RewardError(f"no score within {SCORE_SECONDS:g} s") from error
             except RewardError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise RewardError(f"game_outcome failed: {type(error).__name__}: {error}") from error
             if outcome not in (None, "win", "draw", "loss"):
                 raise RewardError(f"game_outcome gave {outcome!r}; it is 'win', 'draw', 'loss' or None")
@@ -353,20 +352,12 @@ class Episode:
             async with asyncio.timeout(END_GRACE):
                 held = await self._lock.acquire()
         try:
-            await settle(self.environment.close(self.state))
+            await asked(self.environment.close, self.state)
         except Exception:
             logger.exception("%s: task %s: close failed", self.environment.name, self.task.id)
         finally:
             if held:
                 self._lock.release()
-
-
-async def _no_exit(handler: Awaitable[Any]) -> Any:
-    """What ``handler`` returns; a tool that calls ``sys.exit`` must not take the server with it."""
-    try:
-        return await handler
-    except SystemExit as error:
-        raise RuntimeError(f"SystemExit: {error}") from error
 
 
 def _sound(messages: Sequence[Message]) -> list[Message]:

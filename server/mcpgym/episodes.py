@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcpgym.asking import asked
 from mcpgym.calls import CallRecord
-from mcpgym.environment import Environment, settle
+from mcpgym.environment import Environment
 from mcpgym.episode import Episode
 from mcpgym.errors import (
     ConfigurationError,
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 MAX_TOMBSTONES = 100_000
 MAX_CONFIGURATIONS = 64
 MAX_TOOL_THREADS = 256
+RESET_SECONDS = 120.0
+"""Seconds an environment has to begin an episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,8 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What is left of an ended episode: enough to say so, in the words of its own environment."""
+    """What is left of an ended episode: enough to say so. ``environment`` is the one that is served, whose name and
+    tools are the same under every configuration: an instance made for some episodes is not kept by what they leave."""
 
     environment: Environment[Any, Any, Any]
     reason: str
@@ -158,18 +162,20 @@ class Episodes:
     async def _begin(self, environment: Environment[Any, Any, Any], row: Task, seed: int) -> Episode:
         if self._threads is None:
             self._threads = ToolThreads(MAX_TOOL_THREADS)
-        made = False
+        made, limit = False, asyncio.timeout(RESET_SECONDS)
         try:
-            state = await settle(environment.reset(row, seed))
+            async with limit:
+                state = await asked(environment.reset, row, seed)
             made = True
             messages = tuple(environment.messages(row, state))
             over = environment.is_done(state)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             logger.exception("%s: task %s: reset failed", environment.name, row.id)
             if made:
                 with contextlib.suppress(Exception):
-                    await settle(environment.close(state))
-            raise EpisodeError(f"{environment.name} could not begin task {row.id}: {error}") from error
+                    await asked(environment.close, state)
+            why = f"reset took over {RESET_SECONDS:g} s" if limit.expired() else str(error) or type(error).__name__
+            raise EpisodeError(f"{environment.name} could not begin task {row.id}: {why}") from error
         return Episode(
             token=secrets.token_hex(16),
             environment=environment,
@@ -210,7 +216,8 @@ class Episodes:
             if token not in self._tombstones:
                 raise UnknownEpisodeError("no episode has this token")
             return
-        self._tombstones[token] = Tombstone(episode.environment, reason)
+        environment = self.environments.get(episode.environment.name, episode.environment)
+        self._tombstones[token] = Tombstone(environment, reason)
         if len(self._tombstones) > MAX_TOMBSTONES:
             self._tombstones.popitem(last=False)
         self.counters.ended[reason.split(" ")[0]] = self.counters.ended.get(reason.split(" ")[0], 0) + 1
@@ -250,7 +257,7 @@ class Episodes:
         while self._forgotten:
             environment = self._forgotten.pop()
             try:
-                await settle(environment.shutdown())
+                await asked(environment.shutdown)
             except Exception:
                 logger.exception("%s: shutdown failed", environment.name)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
 
+from mcpgym.asking import asked
 from mcpgym.errors import ConfigurationError, RewardError
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -137,9 +138,7 @@ async def score(rewards: Mapping[str, Reward], environment: object, state: objec
             components[name] = None
             continue
         try:
-            value = item.function(environment, **given)
-            if inspect.isawaitable(value):
-                value = await value
+            value = await asked(item.function, environment, **given)
         except Exception as error:
             raise RewardError(f"reward {name!r} failed: {type(error).__name__}: {error}") from error
         components[name] = None if value is None else _checked(item, value)
