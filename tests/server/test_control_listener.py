@@ -146,6 +146,20 @@ def test_a_page_that_rebinds_dns_to_the_control_port_is_refused_even_with_the_se
     assert asyncio.run(run()) == [403, 403, 403, 200, 200, 200]
 
 
+def test_only_pages_of_the_control_ports_own_are_answered_and_one_host_is_named() -> None:
+    async def run() -> list[int]:
+        async with served(control_port=0) as (server, _), http(server) as session:
+            pages = ["http://evil.example", "null", "http://localhost:1@evil.example", server.control_url]
+            found = [(await session.get("/control/v1/environments", headers={"origin": page})).status for page in pages]
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(server.control_url.rpartition(":")[2]))
+            writer.write(b"GET /control/v1/health HTTP/1.1\r\nhost: evil.example\r\nhost: localhost\r\n\r\n")
+            two = await reader.readline()
+            writer.close()
+            return [*found, int(two.split()[1])]
+
+    assert asyncio.run(run()) == [403, 403, 403, 200, 403]
+
+
 def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "c.sock"
     dead = socket.socket(socket.AF_UNIX)

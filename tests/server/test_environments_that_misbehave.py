@@ -12,9 +12,13 @@ import pytest
 from mcpgym import Config, Environment, Task, reward, tool
 from mcpgym import episodes as module
 from mcpgym.control import Call, LocalControl
+from mcpgym.control_client import HttpControl
 from mcpgym.episodes import Episodes, Limits
 from mcpgym.errors import EpisodeError, RewardError
 from mcpgym.messages import user
+from mcpgym.serving import serving
+
+SECRET = "a-secret-of-the-tests"
 
 
 class WildConfig(Config):
@@ -142,5 +146,22 @@ def test_case_7_ended_episodes_keep_no_instance_of_their_configuration_alive() -
         await episodes.expire()
         gc.collect()
         assert sum(one() is not None for one in made) == module.MAX_CONFIGURATIONS
+
+    asyncio.run(main())
+
+
+def test_case_8_a_harness_that_leaves_while_an_episode_begins_leaves_nothing_behind() -> None:
+    async def main() -> None:
+        episodes = Episodes({"wild": Wild()}, Limits(live=1))
+        async with serving(episodes, secret=SECRET) as server, HttpControl(server.control_url, SECRET) as control:
+            hung = asyncio.ensure_future(control.open("wild", split="test", config={"where": "hang"}))
+            while not episodes._opening:
+                await asyncio.sleep(0.01)
+            hung.cancel()
+            await asyncio.wait([hung])
+            async with asyncio.timeout(10):
+                while episodes._opening:
+                    await asyncio.sleep(0.01)
+            assert (await control.open("wild", split="test")).token
 
     asyncio.run(main())

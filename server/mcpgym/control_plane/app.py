@@ -123,7 +123,7 @@ def _add_episodes(app: FastAPI, control: ControlPlane, max_body: int) -> None:
     async def open_episode(request: Request) -> Response:
         """Answers with its token, the player's URL, the prompt, the tools and their schema hash."""
         body = bodies.checked(bodies.OpenBody, codec.decode(await read(request, max_body)))
-        opened = await control.open(**body.model_dump())
+        opened = await while_connected(request, control.open(**body.model_dump()))
         if await request.is_disconnected():
             await control.close(opened.token)  # nobody will ever know its token
             raise ClientGone

@@ -1,4 +1,4 @@
-"""What every request to the control plane passes first: the Host header and the secret."""
+"""What every request to the control plane passes first: the Host and Origin headers, and the secret."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Gate:
     Args:
         app: what is behind it.
         secret: what to carry.
-        hosts: host names without a port that a Host header may have; None for any (a unix socket has no name, and no
-            browser can reach it).
+        hosts: host names without a port that a Host or Origin header may have; None for any (a unix socket has no name,
+            and no browser can reach it).
     """
 
     def __init__(self, app: ASGIApp, secret: str, hosts: Collection[str] | None) -> None:
         self.app = app
-        self.hosts = hosts
+        self.hosts = None if hosts is None else frozenset(hosts)
         self._secret = secret.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,14 +43,20 @@ class Gate:
                 message["headers"] = [*message.get("headers", ()), (MARK, b"v1"), (b"cache-control", b"no-store")]
             await send(message)
 
-        host = authorization = b""
+        authorization = b""
+        named, pages = [], []
         for name, value in scope["headers"]:
             if name == b"authorization":
                 authorization = value
             elif name == b"host":
-                host = value
-        if self.hosts is not None and _name(host) not in self.hosts:
-            message = "this listener answers only requests that name its own host; is something rebinding DNS?"
+                named.append(_name(value))
+            elif name == b"origin":
+                pages.append(_name(value.partition(b"://")[2]))
+        if self.hosts is not None and not (len(named) == 1 and self.hosts.issuperset([*named, *pages])):
+            message = (
+                "this listener answers only requests that name its own host, and only its own pages; is something "
+                "rebinding DNS?"
+            )
             await _refuse("host_refused", message)(scope, receive, marked)
         elif scope["path"] not in OPEN_PATHS and not same_secret(authorization, self._secret):
             message = (
@@ -70,6 +76,8 @@ def _refuse(kind: str, message: str) -> Response:
 
 def _name(host: bytes) -> str:
     text = host.decode("latin-1").lower()
+    if "@" in text:
+        return ""
     if text.startswith("["):
         return text[1:].partition("]")[0]
     return text.partition(":")[0]
