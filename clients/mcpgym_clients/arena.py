@@ -62,11 +62,11 @@ async def open_arena(options: EvalOptions) -> AsyncIterator[Arena]:
         yield Arena(control, lane, name, config, local)
 
 
-async def require_tasks(arena: Arena, split: str, count: int) -> None:
-    """Make sure that ``split`` has ``count`` tasks.
+async def require_tasks(arena: Arena, split: str, count: int, *, fewer: bool = False) -> int:
+    """How many tasks of ``split`` to play: ``count``, or all of a smaller split where ``fewer`` will do.
 
     Raises:
-        UsageProblem: it has fewer; the message says how many.
+        UsageProblem: there are not so many; the message says how many there are.
         UnknownNameError: there is no such split.
     """
 
@@ -74,11 +74,13 @@ async def require_tasks(arena: Arena, split: str, count: int) -> None:
         return bool(await arena.control.tasks(arena.name, split, offset=index, limit=1, config=arena.config))
 
     if await has(count - 1):
-        return
+        return count
     low, high = 0, count - 1  # the size lies between them, both included
     while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if await has(middle) else (low, middle)
+    if fewer and low:
+        return low
     raise UsageProblem(
         f"-n {count}: the split {split} of {arena.name} has {low} tasks; take at most so many, and repeat them with -r"
     )

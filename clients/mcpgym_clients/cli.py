@@ -196,7 +196,12 @@ def evaluate(
         ),
     ],
     split: Annotated[str, typer.Option(help="The split to take tasks from.")] = "test",
-    tasks: Annotated[int, typer.Option("-n", "--tasks", min=1, help="How many tasks, from the split's first.")] = 100,
+    tasks: Annotated[
+        int | None,
+        typer.Option(
+            "-n", "--tasks", min=1, help="How many tasks, from the split's first; by default 100, or all if fewer."
+        ),
+    ] = None,
     repeats: Annotated[int, typer.Option("-r", "--repeats", min=1, help="Episodes per task.")] = 1,
     seed: Annotated[int, typer.Option(help="Repeat r of a task has the seed SEED + r.")] = 0,
     concurrency: Annotated[int, typer.Option(min=1, help="Episodes at once.")] = 16,
@@ -224,7 +229,7 @@ def evaluate(
     ] = None,
 ) -> None:
     """Evaluate a policy; write traces.jsonl and summary.json, print the table."""
-    from mcpgym_clients.eval_options import EvalOptions
+    from mcpgym_clients.eval_options import DEFAULT_TASKS, EvalOptions
     from mcpgym_clients.evaluation import run
 
     code = run(
@@ -232,7 +237,8 @@ def evaluate(
             environment=environment,
             policy=policy,
             split=split,
-            tasks=tasks,
+            tasks=DEFAULT_TASKS if tasks is None else tasks,
+            fewer=tasks is None,
             repeats=repeats,
             seed=seed,
             concurrency=concurrency,

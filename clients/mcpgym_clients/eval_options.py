@@ -10,15 +10,21 @@ from typing import Any
 
 from mcpgym_rl.policies.openai_chat import without_password
 
+DEFAULT_TASKS = 100
+
 
 @dataclass(frozen=True, slots=True)
 class EvalOptions:
-    """What was typed. ``lane`` is None for the default: MCP with a server, the control plane without."""
+    """What was typed. ``lane`` is None for the default: MCP with a server, the control plane without.
+
+    With ``fewer``, a split that has not so many ``tasks`` is played whole.
+    """
 
     environment: str
     policy: str
     split: str = "test"
-    tasks: int = 100
+    tasks: int = DEFAULT_TASKS
+    fewer: bool = False
     repeats: int = 1
     seed: int = 0
     concurrency: int = 16

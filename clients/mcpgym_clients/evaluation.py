@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ def run(options: EvalOptions) -> int:
     """
     evaluation: Evaluation | None = None
 
-    def begin() -> Evaluation:
+    def begin(options: EvalOptions) -> Evaluation:
         nonlocal evaluation
         words = (options.environment, options.policy.partition("@")[0])
         evaluation = Evaluation(options, run_folder(options.out, *words, overwrite=options.overwrite))
@@ -194,17 +195,18 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-async def _evaluate(options: EvalOptions, begin: Callable[[], Evaluation]) -> None:
+async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions], Evaluation]) -> None:
     task = asyncio.current_task()
     assert task is not None
     with contextlib.suppress(NotImplementedError, RuntimeError):
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with open_arena(options) as arena:
-        await require_tasks(arena, options.split, options.tasks)
+        tasks = await require_tasks(arena, options.split, options.tasks, fewer=options.fewer)
+        options = replace(options, tasks=tasks)
         policy = make_policy(options.policy, arena.environment, **options.policy_options)
         try:
             limits = Limits(max_turns=options.max_turns)
-            evaluation = begin()
+            evaluation = begin(options)
             await evaluation.play(policy, arena.lane, arena.name, arena.config, limits)
         finally:
             await policy.aclose()

@@ -41,7 +41,7 @@ def describe(environment: Environment[Any, Any, Any]) -> dict[str, Any]:
         "name": environment.name,
         "version": environment.version,
         "description": environment.description,
-        "splits": {split: len(environment.tasks(split)) for split in environment.splits},
+        "splits": {split: environment.size(split) for split in environment.splits},
         "max_turns": environment.max_turns,
         "schema_hash": environment.schema_hash,
         "tools": [dict(tool.listing) for tool in environment.tools.values()],

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast, get_args
 from mcpgym.calls import CallResult
 from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes, listings
-from mcpgym.errors import ConfigurationError, EpisodeError, UnknownNameError
+from mcpgym.errors import ConfigurationError, EpisodeError
 from mcpgym.messages import Message, Role
 from mcpgym.rewards import Score
 
@@ -170,13 +170,9 @@ class LocalControl:
     ) -> list[TaskInfo]:
         """Tasks ``offset`` to ``offset + limit`` of a split; fewer where it ends."""
         made = self.episodes.environment(environment, config)
-        if split not in made.splits:
-            raise UnknownNameError("split", split, made.splits)
         if offset < 0 or not 0 <= limit <= 10_000:
             raise ConfigurationError(f"offset {offset} must not be negative, and limit {limit} lies in 0 to 10000")
-        rows = made.tasks(split)
-        last = min(offset + limit, len(rows))
-        return [TaskInfo(row.id, row.split, list(row.messages)) for row in (rows[i] for i in range(offset, last))]
+        return [TaskInfo(row.id, row.split, list(row.messages)) for row in made.tasks_at(split, offset, limit)]
 
     async def open(
         self,
@@ -282,7 +278,7 @@ def describe(environment: Environment[Any, Any, Any]) -> EnvironmentInfo:
         description=environment.description,
         schema_hash=environment.schema_hash,
         tools=listings(environment),
-        splits={split: len(environment.tasks(split)) for split in environment.splits},
+        splits={split: environment.size(split) for split in environment.splits},
         config=environment.config.model_dump(mode="json"),
         rewards={name: reward.weight for name, reward in environment.rewards.items()},
         max_turns=environment.max_turns,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, Generic, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypeVar
 
-from mcpgym.errors import ConfigurationError, UnknownNameError
+from mcpgym.errors import ConfigurationError, EpisodeError, McpgymError, UnknownNameError
 from mcpgym.messages import Message, Transcript
 from mcpgym.rewards import Reward, find_rewards
 from mcpgym.schema import MAX_INSTRUCTIONS, MAX_NAME, NAME, schema_hash
@@ -147,9 +148,10 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
             UnknownNameError: no split has it.
         """
         for split in self.splits:
-            if (found := find_task(self.tasks(split), split, wanted)) is not None:
-                return found  # type: ignore[return-value]
-        raise UnknownNameError("task", wanted, [self.tasks(s)[0].id for s in self.splits if len(self.tasks(s))])
+            with _its_own_fault(f"{self.name}: looking for a task of {split}"):
+                if (found := find_task(self.tasks(split), split, wanted)) is not None:
+                    return found  # type: ignore[return-value]
+        raise UnknownNameError("task", wanted, (), there=", ".join(filter(None, map(self._ends, self.splits))))
 
     def task_at(self, split: str, index: int) -> TaskT:
         """The task at ``index`` of ``split``.
@@ -157,13 +159,54 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
         Raises:
             UnknownNameError: there is no such split.
             ConfigurationError: the index lies outside it.
+            EpisodeError: the environment cannot make it.
+        """
+        if (found := self.tasks_at(split, index, 1)) and index >= 0:
+            return found[0]
+        raise ConfigurationError(f"{self.name}: {split} has tasks 0 to {self.size(split) - 1}; there is no {index}")
+
+    def tasks_at(self, split: str, offset: int, limit: int) -> list[TaskT]:
+        """Tasks ``offset`` to ``offset + limit`` of ``split``; fewer where it ends.
+
+        Raises:
+            UnknownNameError: there is no such split.
+            EpisodeError: the environment cannot make them.
         """
         if split not in self.splits:
             raise UnknownNameError("split", split, self.splits)
-        tasks = self.tasks(split)
-        if not 0 <= index < len(tasks):
-            raise ConfigurationError(f"{self.name}: {split} has tasks 0 to {len(tasks) - 1}; there is no {index}")
-        return tasks[index]
+        with _its_own_fault(f"{self.name}: tasks({split!r})"):
+            rows = self.tasks(split)
+            found = [rows[index] for index in range(max(offset, 0), min(offset + limit, len(rows)))]
+            if (odd := next((row for row in found if not isinstance(row, Task)), None)) is not None:
+                raise TypeError(f"it has {type(odd).__name__} for a task, not mcpgym.Task")
+            return found
+
+    def size(self, split: str) -> int:
+        """How many tasks ``split`` has.
+
+        Raises:
+            EpisodeError: the environment cannot say.
+        """
+        with _its_own_fault(f"{self.name}: tasks({split!r})"):
+            return len(self.tasks(split))
+
+    def _ends(self, split: str) -> str:
+        """The ids of its first and last task, for a message."""
+        size = self.size(split)
+        ids = [row.id for index in sorted({0, size - 1}) for row in self.tasks_at(split, index, 1)]
+        return " to ".join(ids)
+
+
+@contextlib.contextmanager
+def _its_own_fault(what: str) -> Iterator[None]:
+    """Whatever an environment's code raises is told as its fault, in a sentence."""
+    try:
+        yield
+    except McpgymError:
+        raise
+    except Exception as error:
+        text = f"{what} failed: {type(error).__name__}: {error}. mcpgym check tells what an environment must do"
+        raise EpisodeError(text) from error
 
 
 async def settle(value: Any) -> Any:

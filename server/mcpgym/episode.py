@@ -289,7 +289,7 @@ class Episode:
             try:
                 async with asyncio.timeout(RESPOND_SECONDS):
                     answer = await asked(self.environment.respond, self.state, Transcript(messages))
-                answer = None if answer is None else _sound(answer)
+                answer = None if answer is None else sound(answer)
             except Exception as error:
                 problem = f"respond failed: {type(error).__name__}: {error}"
                 self.failure = self.failure or problem
@@ -360,7 +360,12 @@ class Episode:
                 self._lock.release()
 
 
-def _sound(messages: Sequence[Message]) -> list[Message]:
+def sound(messages: Sequence[Message]) -> list[Message]:
+    """``messages``, each of which is a chat message with text.
+
+    Raises:
+        TypeError: one is not.
+    """
     for message in messages:
         if (fault := message_fault(message)) is not None:
             raise TypeError(f"a message {fault}; return a list of messages")

@@ -16,7 +16,7 @@ from typing import Any
 from mcpgym.asking import asked
 from mcpgym.calls import CallRecord
 from mcpgym.environment import Environment
-from mcpgym.episode import Episode
+from mcpgym.episode import Episode, sound
 from mcpgym.errors import (
     ConfigurationError,
     EpisodeEnded,
@@ -167,7 +167,7 @@ class Episodes:
             async with limit:
                 state = await asked(environment.reset, row, seed)
             made = True
-            messages = tuple(environment.messages(row, state))
+            messages = tuple(sound(environment.messages(row, state)))
             over = environment.is_done(state)
         except (Exception, SystemExit) as error:
             logger.exception("%s: task %s: reset failed", environment.name, row.id)

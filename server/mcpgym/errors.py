@@ -30,11 +30,11 @@ class ConfigurationError(McpgymError):
 class UnknownNameError(ConfigurationError):
     """A name (environment, split, task, policy) that is not there; the message offers the nearest that is."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, there: str = "") -> None:
         names = sorted(known)
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        there = ", ".join(names[:20]) + (", …" if len(names) > 20 else "") if names else "none"
+        there = there or ", ".join(names[:20]) + (", …" if len(names) > 20 else "") or "none"
         super().__init__(f"no {kind} {name!r}: {hint}there is: {there}")
         self.kind = kind
         self.name = name

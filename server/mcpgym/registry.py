@@ -47,6 +47,9 @@ def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
     if ":" in name:
         return _load(name, _unregistered(name))
     if name not in entries:
+        if Path(f"{name.removesuffix('.py')}.py").is_file():
+            module = Path(name).stem
+            raise ConfigurationError(f"{name!r} is a file: name a class in it, as in {module}:MyEnvironment")
         raise UnknownNameError("environment", name, entries)
     entry, *others = entries[name]
     if others:
@@ -62,7 +65,7 @@ def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
 def _unregistered(name: str) -> EntryPoint:
     """``module:Class`` as if a package had registered it; modules of the current folder count."""
     module, _, attribute = name.partition(":")
-    if not all(part.isidentifier() for part in [*module.split("."), *attribute.split(".")]):
+    if module.endswith(".py") or not all(part.isidentifier() for part in [*module.split("."), *attribute.split(".")]):
         raise ConfigurationError(f"environment {name!r}: write a class as module:Class, for example my_game:MyGame")
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)

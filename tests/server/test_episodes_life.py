@@ -134,15 +134,17 @@ def test_case_7_abandoned_episodes_leave_nothing_but_a_tombstone():
 
 def test_only_idle_episodes_expire():
     async def main():
-        episodes = lab(Limits(idle_seconds=0.08))
-        idle, used, busy = [await episodes.open("lab", split="train") for _ in range(3)]
+        episodes = lab(Limits(idle_seconds=60))
+        idle, used, busy = three = [await episodes.open("lab", split="train") for _ in range(3)]
         call = asyncio.create_task(busy.call("wait", {"seconds": 0.25}))
-        for _ in range(4):
-            await asyncio.sleep(0.04)
-            await used.call("now", {})
+        await asyncio.sleep(0.01)
+        for episode in three:
+            episode.last_used -= 61
+        await used.call("now", {})
         assert await episodes.expire() == 1
         assert (idle.ended is not None, used.ended, busy.ended) == (True, None, None)
         assert not (await call).is_error
+        used.last_used -= 61
         assert await episodes.expire() == 1, "the used one; the busy one has just answered"
         assert busy.ended is None
 

@@ -68,6 +68,17 @@ def test_an_unknown_name_offers_the_nearest(register):
         environment_class("zzz")
 
 
+def test_a_file_is_told_how_a_class_in_it_is_named(register, monkeypatch, tmp_path):
+    register(("doors", Doors))
+    (tmp_path / "my_game.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for typed in ("my_game", "my_game.py", "./my_game.py"):
+        with pytest.raises(ConfigurationError, match="name a class in it, as in my_game:MyEnvironment"):
+            environment_class(typed)
+    with pytest.raises(ConfigurationError, match="write a class as module:Class"):
+        environment_class("my_game.py:MyGame")
+
+
 def test_two_packages_with_one_name_are_refused(register):
     register(("doors", Doors), ("doors", Configured))
     with pytest.raises(ConfigurationError, match=r"two packages register the environment 'doors'.*uninstall one"):

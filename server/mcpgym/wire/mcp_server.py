@@ -11,7 +11,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from mcpgym.errors import McpgymError
+from mcpgym.errors import EpisodeError, McpgymError
 from mcpgym.messages import Message
 from mcpgym.wire import resources
 from mcpgym.wire.players import Face, Player
@@ -75,6 +75,8 @@ def mcp_server(
     async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         try:
             mime, text = resources.read(player_of(context)[0].environments, str(params.uri))
+        except EpisodeError:  # what an environment raised may tell of what is hidden
+            raise MCPError(code=types.INTERNAL_ERROR, message="the environment could not say") from None
         except (McpgymError, ValueError) as error:
             raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
         return _complete(contents=[{"uri": str(params.uri), "mimeType": mime, "text": text}])
