@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -13,6 +12,8 @@ from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
+
+from mcpgym.connections import BoundedHttp
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ class HttpServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 cast(Any, app),
-                http="httptools" if importlib.util.find_spec("httptools") else "h11",
+                http=BoundedHttp,
                 ws="none",
                 lifespan="off",
                 log_config=None,
