@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -141,7 +142,7 @@ def test_case_32_a_console_that_is_not_utf8_is_no_obstacle(process: Callable) ->
 
 def test_output_into_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m mcpgym_clients list --json | head -c 1",
+        f"{shlex.quote(sys.executable)} -m mcpgym_clients list --json | head -c 1",
         shell=True, capture_output=True, text=True, timeout=30,
     )  # fmt: skip
     assert done.stdout == "["
