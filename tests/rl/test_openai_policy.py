@@ -12,6 +12,7 @@ import pytest
 import rl_toys
 from fake_endpoint import FakeEndpoint, Fault, call, completion, endpoint, error_body
 
+from mcpgym.errors import ConfigurationError
 from mcpgym.messages import Message, assistant, system, tool_answer, tool_call, user
 from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.parse import MalformedCall, parse
@@ -183,6 +184,31 @@ def test_odd_messages_inside_a_completion_never_crash(message: dict[str, Any]) -
     trace, _ = play([body, completion("end")], retries=0)
     assert trace.stop_reason in (StopReason.ANSWERED, StopReason.POLICY_FAILED)
     json.loads(trace.to_json())
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (Fault(200, error_body("no credits left")), "is no chat completion: no credits left"),
+        (Fault(200, '{"object": "error", "message": "overloaded", "code": 503}'), "is no chat completion: overloaded"),
+        (Fault(502, "<html>\n<body>Bad Gateway</body></html>"), "answered 502: <html> <body>Bad Gateway</body></html>"),
+        (Fault(422, '{"detail": [{"msg": "no seed"}]}'), 'answered 422: {"detail": [{"msg": "no seed"}]}'),
+        (Fault(404, ""), "answered 404: nothing"),
+    ],
+)
+def test_whatever_the_endpoint_says_instead_of_a_completion_is_told_in_its_words(fault: Fault, words: str) -> None:
+    trace, _ = play([fault], retries=0)
+    assert trace.error is not None
+    assert trace.error.message.endswith(words), trace.error.message
+
+
+def test_an_answer_that_drips_meets_the_deadline_of_the_whole_turn() -> None:
+    started = time.monotonic()
+    trace, fake = play([Fault(503, delay=0.15)], retries=50, timeout=0.5)
+    assert time.monotonic() - started < 3
+    assert len(fake.requests) > 1
+    assert trace.error is not None
+    assert trace.error.message.endswith("did not answer within 0.5 s, tries and all")
 
 
 def test_an_endpoint_that_is_not_there_is_named() -> None:
@@ -358,3 +384,23 @@ def test_the_key_is_sent_and_is_in_no_trace(monkeypatch: pytest.MonkeyPatch) -> 
     trace, fake = play([completion("x")])
     assert fake.headers[0]["Authorization"] == "Bearer sk-very-secret"
     assert "sk-very-secret" not in trace.to_json()
+
+
+def test_a_key_that_the_endpoint_repeats_and_a_password_in_its_url_are_in_no_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    for fault in (Fault(401, error_body("wrong key: sk-very-secret")), Fault(200, error_body("key sk-very-secret?"))):
+        trace, _ = play([fault])
+        assert trace.error is not None
+        assert "key" in trace.error.message
+        assert "sk-very-secret" not in trace.to_json()
+    policy = make_policy("openai:m@http://me:pass%2Fw@rd@127.0.0.1:9/v1")
+    assert policy.name == "openai:m@http://***@127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize("url", ["http://h:x/v1", "http://[::1/v1", "http://h/v1?key=1", "http:///", "http:///v1"])
+def test_an_address_that_is_none_is_refused_and_a_password_in_it_is_not_shown(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="write openai:MODEL@BASE_URL") as caught:
+        make_policy(f"openai:m@{url.replace('//', '//me:word@')}")
+    assert "word@" not in str(caught.value)

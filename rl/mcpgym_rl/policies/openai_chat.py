@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import ipaddress
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel
 
 from mcpgym.errors import ConfigurationError, UnknownNameError
 from mcpgym.messages import Message, assistant, tool_call
@@ -89,9 +92,8 @@ def make_chat_policy(where: str, options: Mapping[str, Any]) -> ChatPolicy:
     base_url = f"http{base_url}".rstrip("/") if at else ""
     if not model or not at or not _is_address(base_url):
         raise ConfigurationError(
-            f"openai:{without_password(where)}: write openai:MODEL@BASE_URL, for example "
-            "openai:my-model@http://127.0.0.1:8000/v1"
-        )
+            f"openai:{model[:80]}…: write openai:MODEL@BASE_URL, for example openai:my-model@http://127.0.0.1:8000/v1"
+        )  # without the address, which may hold a password
     return ChatPolicy(model, base_url, _key(base_url), ChatOptions(**options))
 
 
@@ -193,7 +195,7 @@ class ChatSession:
             async with asyncio.timeout(self._policy.options.timeout):
                 answer = await self._policy.client().chat.completions.create(**request)
         except openai.APIStatusError as error:
-            status, text = error.status_code, self._policy.without_key(_server_text(error))
+            status, text = error.status_code, self._policy.without_key(_said(error.body))
             if status in (400, 413) and _TOO_LONG.search(f"{error.code} {text}"):
                 raise ContextFull(text) from None
             hint = f" (is {KEY_VARIABLE} right?)" if status in (401, 403) else ""
@@ -207,7 +209,7 @@ class ChatSession:
             cause = explain(error.__cause__ or error)
             raise PolicyUnavailable(f"{self._policy.name} cannot be reached: {cause}") from None
         except (openai.OpenAIError, ValueError) as error:
-            raise PolicyError(f"{self._policy.name} answered what is no chat completion: {explain(error)}") from None
+            raise self._no_completion(explain(error)) from None
         return self._read(answer)
 
     async def aclose(self) -> None:
@@ -239,7 +241,8 @@ class ChatSession:
         """The turn in a chat completion, trusting nothing about its shape."""
         choices = getattr(answer, "choices", None)
         if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
-            raise PolicyError(f"{self._policy.name} answered what is no chat completion: {str(answer)[:200]}")
+            body = answer.model_dump(exclude_none=True) if isinstance(answer, BaseModel) else answer
+            raise self._no_completion(_said(body))
         choice, usage = choices[0], getattr(answer, "usage", None)
         finish = getattr(choice, "finish_reason", None)
         if finish == "content_filter":
@@ -249,6 +252,9 @@ class ChatSession:
             finish="length" if finish == "length" else "stop",
             usage=Usage(_count(usage, "prompt_tokens"), _count(usage, "completion_tokens")),
         )
+
+    def _no_completion(self, what: str) -> PolicyError:
+        return PolicyError(f"{self._policy.name} answered what is no chat completion: {self._policy.without_key(what)}")
 
     def _message(self, given: Any) -> Message:
         content = getattr(given, "content", None)
@@ -290,12 +296,10 @@ def _count(usage: Any, name: str) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-def _server_text(error: Any) -> str:
-    """What the server itself said, out of the usual shapes of an error body."""
-    body = error.body
+def _said(body: Any) -> str:
+    """What the server itself said, out of the usual shapes of an error body, or as it stands."""
     if isinstance(body, dict):
-        inner = body.get("error", body)
+        inner = body.get("error") or body
         said = inner.get("message") if isinstance(inner, dict) else inner
-        if isinstance(said, str) and said:
-            return said[:1000]
-    return str(error.message)[:1000]
+        body = said if isinstance(said, str) and said else json.dumps(body, default=str)
+    return " ".join(str(body or "nothing").split())[:500]
