@@ -25,6 +25,7 @@ from mcpgym.errors import (
     UnknownEpisodeError,
     UnknownNameError,
 )
+from mcpgym.guests import Guests
 from mcpgym.registry import configure, load_environment
 from mcpgym.tasks import Task
 from mcpgym.threads import ToolThreads
@@ -84,6 +85,7 @@ class Episodes:
         self._configured: OrderedDict[tuple[str, str], Environment[Any, Any, Any]] = OrderedDict()
         self._threads: ToolThreads | None = None
         self._opening: list[Environment[Any, Any, Any]] = []
+        self._guests = Guests()
         self._closings = 0
         self._forgotten: list[Environment[Any, Any, Any]] = []
 
@@ -134,8 +136,12 @@ class Episodes:
         index: int | None = None,
         seed: int = 0,
         config: Mapping[str, Any] | None = None,
+        guest: bool = False,
     ) -> Episode:
         """A new episode of a task, named by its id, or by split and index.
+
+        At the cap, the episode of a guest (a player who started it without being asked to) makes room: for any that is
+        no guest's, and for another guest's when it is over or was left alone for a minute.
 
         Raises:
             UnknownNameError: no such environment, task, split or field.
@@ -145,10 +151,12 @@ class Episodes:
         """
         environment = self.environment(name, config)
         row = _row(environment, task, split, index)
-        self._make_room()
+        leaving = self._who_makes_room(guest)
         self._opening.append(environment)
         closings = self._closings
         try:
+            if leaving is not None:
+                await self.close(leaving.token, "evicted to make room for another episode")
             episode = await self._begin(environment, row, seed)
         finally:
             self._opening.remove(environment)
@@ -156,6 +164,8 @@ class Episodes:
             await episode.end("closed with the server")
             raise EpisodeEnded("the server was closed while this episode began")
         self._live[episode.token] = episode
+        if guest:
+            self._guests.add(episode)
         self.counters.opened += 1
         return episode
 
@@ -216,6 +226,7 @@ class Episodes:
             if token not in self._tombstones:
                 raise UnknownEpisodeError("no episode has this token")
             return
+        self._guests.forget(token)
         environment = self.environments.get(episode.environment.name, episode.environment)
         self._tombstones[token] = Tombstone(environment, reason)
         if len(self._tombstones) > MAX_TOMBSTONES:
@@ -261,12 +272,17 @@ class Episodes:
             except Exception:
                 logger.exception("%s: shutdown failed", environment.name)
 
-    def _make_room(self) -> None:
-        if len(self._live) + len(self._opening) >= self.limits.live:
+    def _who_makes_room(self, guest: bool) -> Episode | None:
+        """The episode that ends for a new one; None where there is room."""
+        if len(self._live) + len(self._opening) < self.limits.live:
+            return None
+        leaving = self._guests.who_leaves(for_guest=guest)
+        if leaving is None:
             raise TooManyEpisodes(
                 f"{len(self._live)} episodes are live, which is this server's cap; "
                 "close some, wait for idle ones to expire, or raise the cap (--max-episodes)"
             )
+        return leaving
 
     def _count(self, episode: Episode, record: CallRecord) -> None:
         counters = self.counters

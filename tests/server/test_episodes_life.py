@@ -316,3 +316,48 @@ def test_case_1_episodes_of_one_task_share_nothing():
             assert episode.state.log == [f"now {number}-{turn}" for turn in range(5)]
 
     asyncio.run(main())
+
+
+def test_case_7_guests_fill_a_server_and_keep_nobody_out_who_opens_an_episode_to_score_it():
+    async def main():
+        episodes = lab(limits=Limits(live=3))
+        scored = await episodes.open("lab", split="train")
+        guests = [await episodes.open("lab", split="train", guest=True) for _ in range(2)]
+        with pytest.raises(TooManyEpisodes):
+            await episodes.open("lab", split="train", guest=True)
+        guests[0].last_used += 1  # the second has been idle for longer
+        await episodes.open("lab", split="train")
+        assert not guests[0].done
+        assert guests[1].ended == "evicted to make room for another episode"
+        await episodes.open("lab", split="train")
+        assert guests[0].ended is not None
+        with pytest.raises(TooManyEpisodes):
+            await episodes.open("lab", split="train")
+        assert len(episodes) == 3
+        assert not scored.done
+        assert episodes.counters.ended == {"evicted": 2}
+
+    asyncio.run(main())
+
+
+def test_a_guest_that_is_over_or_left_alone_makes_room_for_another_and_one_at_work_does_not():
+    async def main():
+        episodes = lab(limits=Limits(live=1))
+        for seed, idle, makes_room in ((0, 0, False), (99, 0, True), (0, 61, True)):
+            guest = await episodes.open("lab", split="train", seed=seed, guest=True)
+            guest.last_used -= idle
+            if makes_room:
+                await asyncio.gather(episodes.open("lab", split="train", seed=99, guest=True))
+                assert guest.ended is not None
+                assert len(episodes) == 1
+            else:
+                working = asyncio.ensure_future(guest.call("block", {}))
+                await asyncio.sleep(0.02)
+                guest.last_used -= 100
+                with pytest.raises(TooManyEpisodes):
+                    await episodes.open("lab", split="train", guest=True)
+                guest.state.gate.set()
+                await working
+                await episodes.close(guest.token)
+
+    asyncio.run(main())

@@ -194,12 +194,12 @@ class BarePlayer:
     async def _open(self, name: str, task: str) -> Episode:
         seed = secrets.randbelow(2**63)
         if task:
-            return await self._episodes.open(name, task=task, seed=seed)
+            return await self._episodes.open(name, task=task, seed=seed, guest=True)
         environment = self._episodes.environment(name)
         split = environment.splits[-1]
         if not (count := len(environment.tasks(split))):
             raise UnknownNameError("task", f"any of {split}", [])
-        return await self._episodes.open(name, split=split, index=secrets.randbelow(count), seed=seed)
+        return await self._episodes.open(name, split=split, index=secrets.randbelow(count), seed=seed, guest=True)
 
     def prompts(self) -> Sequence[PromptInfo]:
         """One for each environment: it asks the model to play."""
