@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mcpgym_clients import plain
 from mcpgym_clients.failures import FAILURE, INTERRUPTED, USAGE, explain, fail
 
 app = typer.Typer(
@@ -136,6 +137,13 @@ def serve(
     config: Configuration = None,
     max_episodes: Annotated[int, typer.Option(min=1, help="The cap on live episodes.")] = 10_000,
     idle_seconds: Annotated[float, typer.Option(min=0.1, help="End an episode after this long without a call.")] = 1800,
+    episode_urls_only: Annotated[
+        bool,
+        typer.Option(
+            "--episode-urls-only",
+            help="No /mcp: players cannot start episodes, and reach those alone that the control plane opened.",
+        ),
+    ] = False,
     no_fast_lane: Annotated[
         bool, typer.Option("--no-fast-lane", help="Answer every request through the SDK (slower, same answers).")
     ] = False,
@@ -163,6 +171,7 @@ def serve(
             config=config or [],
             max_episodes=max_episodes,
             idle_seconds=idle_seconds,
+            episode_urls_only=episode_urls_only,
             fast_lane=not no_fast_lane,
         )
     )
@@ -291,7 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code. Mistakes of the user's end in one line, bugs of ours in a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a console that cannot show a character must not stop the work
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=plain.NAME)
     command = typer.main.get_command(app)
     try:
         return int(command.main(_arguments(arguments), prog_name="mcpgym", standalone_mode=False) or 0)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcpgym.control_plane.secret import forget_secret, take_secret
 from mcpgym.episodes import Episodes, Limits
 from mcpgym.registry import environment_class, environment_names, load_environment
 from mcpgym.stopping import Stopping
@@ -41,6 +42,7 @@ class ServeOptions:
     config: Sequence[str]
     max_episodes: int
     idle_seconds: float
+    episode_urls_only: bool
     fast_lane: bool
 
 
@@ -55,8 +57,10 @@ def run(options: ServeOptions) -> int:
     if options.stdio:
         from mcpgym.wire.stdio import Wire
 
+        forget_secret()  # nothing here asks for it
         wire = Wire()  # before any environment is imported: whatever it prints then is no protocol
         return Stopping().run(lambda stopping: _serve_stdio(options, load(options), wire, stopping))
+    secret = take_secret(file=options.secret_file)  # before any environment is imported
     episodes = load(options)
     if options.host not in LOOPBACK:
         warn(
@@ -71,8 +75,9 @@ def run(options: ServeOptions) -> int:
         port=8000 if options.port is None else options.port,
         control_port=options.control_port,
         control_socket=options.control_socket,
-        secret_file=options.secret_file,
+        secret=secret,
         fast_lane=options.fast_lane,
+        bare=not options.episode_urls_only,
         allowed_hosts=options.allowed_hosts,
     )
 
@@ -126,6 +131,7 @@ def _refuse_contradictions(options: ServeOptions) -> None:
         "--control-socket": options.control_socket,
         "--secret-file": options.secret_file,
         "--allowed-host": options.allowed_hosts or None,
+        "--episode-urls-only": options.episode_urls_only or None,
     }
     if options.stdio and (odd := [name for name, value in http.items() if value is not None]):
         raise UsageProblem(f"{odd[0]} belongs to HTTP, and --stdio listens nowhere: drop one of the two")

@@ -16,7 +16,7 @@ from mcpgym.control import LocalControl
 from mcpgym.control_plane.address import HAS_UNIX_SOCKETS, LOOPBACK
 from mcpgym.control_plane.app import control_app
 from mcpgym.control_plane.listeners import Listener, listen_tcp, listen_unix
-from mcpgym.control_plane.secret import VARIABLE, configured_secret, new_secret
+from mcpgym.control_plane.secret import VARIABLE, configured_secret, new_secret, take_secret
 from mcpgym.episodes import Episodes
 from mcpgym.errors import ConfigurationError
 from mcpgym.metrics import LoopLag, Metrics
@@ -34,14 +34,15 @@ class Serving:
     """A running server.
 
     ``url`` is the base of players' URLs (``http://127.0.0.1:8000``), ``control_url`` the control plane's address,
-    ``secret`` its secret and ``secret_is_new`` whether that was made for this run. ``control`` is the same control
-    plane without HTTP.
+    ``secret`` its secret and ``secret_is_new`` whether that was made for this run. ``bare`` says whether players may
+    start episodes themselves. ``control`` is the same control plane without HTTP.
     """
 
     url: str
     control_url: str
     secret: str = field(repr=False)
     secret_is_new: bool
+    bare: bool
     control: LocalControl = field(repr=False)
     control_listener: Listener = field(repr=False)
 
@@ -61,6 +62,7 @@ async def serving(
     secret: str | None = None,
     fast_lane: bool = True,
     *,
+    bare: bool = True,
     control_host: str | None = None,
     secret_file: str | Path | None = None,
     allowed_hosts: Sequence[str] = (),
@@ -79,6 +81,7 @@ async def serving(
         control_socket: the unix socket's path; by default one in a private folder of this user, named by the port.
         secret: the control plane's secret; else ``secret_file``, ``MCPGYM_CONTROL_SECRET``, or a new one.
         fast_lane: whether plain tool calls skip the MCP SDK.
+        bare: whether players may start episodes themselves, at ``/mcp``; else they reach only what was opened for them.
         control_host: the host for ``control_port``; loopback unless given.
         secret_file: a file that holds the secret.
         allowed_hosts: further names that players may call this server by (the Host header).
@@ -99,7 +102,7 @@ async def serving(
         behind = control_app(
             control, Metrics(episodes, lag), token, hosts=_control_hosts(control_listener, control_host)
         )
-        front = player_app(episodes, allowed_hosts=[*allowed_hosts, *_own_names(host)], fast_lane=fast_lane)
+        front = player_app(episodes, allowed_hosts=[*allowed_hosts, *_own_names(host)], fast_lane=fast_lane, bare=bare)
 
         stack.push_async_callback(_end, episodes)
         for work in (episodes.expire_forever(), lag.sample_forever()):
@@ -110,7 +113,7 @@ async def serving(
         for server in servers:
             await server.begin()
         stack.callback(control_listener.remove_file)  # first of all, so that nobody finds it any more
-        yield Serving(control.url or "", control_listener.url, token, found is None, control, control_listener)
+        yield Serving(control.url or "", control_listener.url, token, found is None, bare, control, control_listener)
 
 
 def run_server(episodes: Episodes, *, announce: Callable[[Serving], None] | None = None, **options: Any) -> int:
@@ -131,6 +134,8 @@ def run_server(episodes: Episodes, *, announce: Callable[[Serving], None] | None
         ConfigurationError: as for :func:`serving`.
     """
 
+    options["secret"] = take_secret(options.get("secret"), options.pop("secret_file", None))
+
     async def serve(stopping: Stopping) -> None:
         async with serving(episodes, **options) as server:
             stopping.last_rites.append(server.control_listener.remove_file)
@@ -146,8 +151,10 @@ def announce_server(server: Serving) -> None:
         "Players connect to (MCP, streamable HTTP):",
         f"  {server.url}/mcp  (every environment)",
         *(f"  {server.url}/{name}/mcp" for name in server.episodes.environments),
-        f"Control plane: {server.control_url}",
     ]
+    if not server.bare:
+        lines = [f"Players connect to {server.url}/e/TOKEN/mcp, the URL of an episode that the control plane opened."]
+    lines += [f"Control plane: {server.control_url}"]
     if server.secret_is_new:
         lines += [
             "Its secret, shown this once (evaluators and trainers need it):",

@@ -336,3 +336,65 @@ def test_case_10_stdio_ends_with_its_input_and_on_a_signal(tmp_path: Path) -> No
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None and not stream.closed:
                 stream.close()
+
+
+SHELL = """
+import subprocess
+from typing import Annotated
+
+from mcpgym import Environment, Task, tool
+
+STARTED = subprocess.run(["env"], capture_output=True, text=True).stdout
+
+
+class Shell(Environment):
+    name = "shell"
+
+    def tasks(self, split):
+        return [Task(f"{split}-0", split, [{"role": "user", "content": "Run things."}])]
+
+    def reset(self, task, seed):
+        return {}
+
+    @tool
+    def run(self, state: dict, command: Annotated[str, "The command."]) -> str:
+        \"\"\"Run a command.\"\"\"
+        return STARTED + subprocess.run(command.split(), capture_output=True, text=True).stdout
+"""
+
+
+def test_case_25_what_a_tool_starts_does_not_inherit_the_control_secret(served: Callable, tmp_path: Path) -> None:
+    from mcp import Client
+
+    (tmp_path / "shell.py").write_text(SHELL)
+    secret = "a-secret-for-evaluators-alone"
+    _, said = served("shell:Shell", "--port", "0", MCPGYM_CONTROL_SECRET=secret, MCPGYM_CONTROL_SECRET_FILE="/nowhere")
+
+    async def read() -> str:
+        async with Client(f"{players_url(said)}/shell/mcp") as client:
+            started = await client.call_tool("start_episode", {})
+            handle = started.content[0].text.split()[1]  # type: ignore[union-attr]
+            answer = await client.call_tool("run", {"episode": handle, "command": "env"})
+            return str(answer.content[0].text)  # type: ignore[union-attr]
+
+    found = asyncio.run(read())
+    assert "PATH=" in found
+    assert secret not in found
+    assert "MCPGYM_CONTROL" not in found
+
+
+def test_with_episode_urls_only_a_policy_cannot_practise_at_another_address(served: Callable) -> None:
+    secret = "a-secret-for-evaluators-alone"
+    _, said = served(
+        "tic-tac-toe", "--port", "0", "--control-port", "0", "--episode-urls-only", MCPGYM_CONTROL_SECRET=secret
+    )
+    assert "/e/TOKEN/mcp, the URL of an episode" in said
+    players, control = re.findall(r"http://127\.0\.0\.1:\d+", said)
+    body = json.dumps({"environment": "tic-tac-toe", "split": "test", "index": 0}).encode()
+    headers = {"authorization": f"Bearer {secret}", "content-type": "application/json"}
+    with urlopen(Request(f"{control}/control/v1/episodes", body, headers)) as answer:
+        episode = json.load(answer)
+    assert asyncio.run(tool_names(episode["url"])) == ["play"]
+    for path in ("/mcp", "/tic-tac-toe/mcp"):
+        with pytest.raises(HTTPError, match="404"):
+            urlopen(Request(players + path, b"{}", {"content-type": "application/json"}))

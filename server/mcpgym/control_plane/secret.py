@@ -35,6 +35,23 @@ def configured_secret(given: str | None = None, file: str | Path | None = None) 
     return None
 
 
+def take_secret(given: str | None = None, file: str | Path | None = None) -> str | None:
+    """:func:`configured_secret`, and the environment variables forgotten: what a tool starts does not inherit them.
+
+    Raises:
+        ConfigurationError: as there.
+    """
+    found = configured_secret(given, file)
+    forget_secret()
+    return found
+
+
+def forget_secret() -> None:
+    """Take the secret out of this process's environment."""
+    for name in (VARIABLE, FILE_VARIABLE):
+        os.environ.pop(name, None)
+
+
 def new_secret() -> str:
     """256 random bits as text."""
     return secrets.token_urlsafe(32)

@@ -33,7 +33,12 @@ _BARE = re.compile(r"/(?:([A-Za-z0-9_-]+)/)?mcp")
 
 
 def player_app(
-    episodes: Episodes, *, allowed_hosts: Sequence[str] = (), max_body: int = MAX_BODY, fast_lane: bool = True
+    episodes: Episodes,
+    *,
+    allowed_hosts: Sequence[str] = (),
+    max_body: int = MAX_BODY,
+    fast_lane: bool = True,
+    bare: bool = True,
 ) -> PlayerApp:
     """The ASGI app through which players reach ``episodes``. Nothing of the control plane is in it.
 
@@ -45,15 +50,22 @@ def player_app(
         allowed_hosts: names, with or without a port, that this server answers to besides the loopback ones.
         max_body: bytes a request's body may have.
         fast_lane: whether plain calls of the 2026-07-28 protocol skip the SDK; the answers are the same bytes.
+        bare: whether the addresses with handles are there; without them, players reach only what was opened for them.
     """
-    return PlayerApp(episodes, allowed_hosts=allowed_hosts, max_body=max_body, fast_lane=fast_lane)
+    return PlayerApp(episodes, allowed_hosts=allowed_hosts, max_body=max_body, fast_lane=fast_lane, bare=bare)
 
 
 class PlayerApp:
     """See :func:`player_app`. Enter :meth:`running` around its use, unless the ASGI server runs lifespans."""
 
     def __init__(
-        self, episodes: Episodes, *, allowed_hosts: Sequence[str] = (), max_body: int = MAX_BODY, fast_lane: bool = True
+        self,
+        episodes: Episodes,
+        *,
+        allowed_hosts: Sequence[str] = (),
+        max_body: int = MAX_BODY,
+        fast_lane: bool = True,
+        bare: bool = True,
     ) -> None:
         if max_body <= 0:
             raise ValueError(f"max_body is a number of bytes above 0, not {max_body}")
@@ -63,8 +75,10 @@ class PlayerApp:
         self._fast_lane = FastLane() if fast_lane else None
         self._hosting = Hosting(max_body)
         handles = Handles(episodes)
-        self._bare = {name: BarePlayer(episodes, handles, [name]) for name in episodes.environments}
-        self._house = BarePlayer(episodes, handles, list(episodes.environments))
+        served = list(episodes.environments) if bare else []
+        self._bare: dict[str | None, Player] = {name: BarePlayer(episodes, handles, [name]) for name in served}
+        if bare:
+            self._bare[None] = BarePlayer(episodes, handles, served)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -137,7 +151,7 @@ class PlayerApp:
                 stone = self._episodes.tombstone(token)
                 return None if stone is None else EndedPlayer(stone)
         if (match := _BARE.fullmatch(path)) is not None:
-            return self._house if match[1] is None else self._bare.get(match[1])
+            return self._bare.get(match[1])
         return None
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
