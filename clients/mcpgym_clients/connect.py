@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,17 @@ def own_command() -> list[str]:
     """How this installation is run from anywhere, by absolute paths: a client's working folder and PATH are its own."""
     script = Path(sys.executable).with_name("mcpgym.exe" if sys.platform == "win32" else "mcpgym")
     return [str(script)] if script.is_file() else [sys.executable, "-m", "mcpgym_clients"]
+
+
+def typed(*words: str) -> str:
+    """A command of this installation as a person here types it: by its name where the shell finds it."""
+    own = own_command()
+    found = shutil.which("mcpgym")
+    if found is not None and Path(found).absolute() == Path(own[0]).absolute():
+        own = ["mcpgym"]
+    elif Path(own[0]).is_relative_to(Path.cwd()):
+        own = [str(Path(own[0]).relative_to(Path.cwd())), *own[1:]]
+    return shlex.join([*own, *words])
 
 
 def stdio_command(environments: Sequence[str] = ()) -> list[str]:

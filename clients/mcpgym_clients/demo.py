@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -209,12 +208,12 @@ def _say_where(folder: Path) -> None:
     out().print("[bold]Connect a client[/bold]")
     say("Claude Code, over stdio:", connect.claude_stdio("mcpgym"))
     say("any other, in its JSON configuration:", connect.client_json("mcpgym"))
-    say("over HTTP: serve, then give a client the URL", "mcpgym serve", f"{connect.HTTP_URL}/mcp")
+    say("over HTTP: serve, then give a client the URL", connect.typed("serve"), f"{connect.HTTP_URL}/mcp")
     say("or, with Claude Code:", connect.claude_http("mcpgym"))
     out().print("\n[bold]Next[/bold]")
-    say("play it yourself:", f"mcpgym play {GAME}")
-    say("read the games:", shlex.join(["mcpgym", "show", str(folder / "expert")]))
-    say("measure a model:", f"mcpgym eval {GAME} --policy openai:MODEL@http://127.0.0.1:8080/v1")
+    say("play it yourself:", connect.typed("play", GAME))
+    say("read the games:", connect.typed("show", str(folder / "expert")))
+    say("measure a model:", connect.typed("eval", GAME, "--policy", "openai:MODEL@http://127.0.0.1:8080/v1"))
 
 
 def _judge(results: Sequence[tuple[Part, Evaluation]]) -> None:

@@ -60,6 +60,7 @@ async def _ask_tool(lines: Lines, tools: Sequence[Mapping[str, Any]]) -> Mapping
     names = [tool["name"] for tool in tools]
     for index, tool in enumerate(tools, 1):
         out().print(f"  [cyan]{index}[/cyan] {escaped(tool['name'])}  [dim]{escaped(tool['description'])}[/dim]")
+    out().print("  [dim]or /say WORDS, to answer in words[/dim]")
     while True:
         answer = (await _ask(lines, "[bold]which tool?[/bold] ")).strip()
         if answer in names:
@@ -87,7 +88,7 @@ async def _ask_value(lines: Lines, label: str, schema: Mapping[str, Any], requir
         try:
             return read_value(answer, schema)
         except ValueError as problem:
-            out().print(f"[yellow]{escaped(problem)}[/yellow]")
+            out().print(f"[yellow]{escaped(problem)}[/yellow] [dim](/say WORDS answers in words instead)[/dim]")
 
 
 def read_value(text: str, schema: Mapping[str, Any]) -> Any:

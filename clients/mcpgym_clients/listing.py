@@ -9,12 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from mcpgym.environment import Environment
 from mcpgym.registry import environment_class, environment_names, load_environment
 from mcpgym_clients.console import clean, escaped, out
+
+_NARROW = 76
+"""With fewer columns than this there is no room for a table."""
 
 
 def list_environments(name: str | None, as_json: bool) -> None:
@@ -84,6 +88,9 @@ def _print_all(found: Sequence[Mapping[str, Any]]) -> None:
     if not found:
         out().print("No environment is installed. A package offers one by the entry-point group mcpgym.environments.")
         return
+    for item in found if out().width < _NARROW else ():
+        if "error" not in item:
+            out().print(_entry(item))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("environment", style="cyan", no_wrap=True)
     table.add_column("version", no_wrap=True)
@@ -92,7 +99,7 @@ def _print_all(found: Sequence[Mapping[str, Any]]) -> None:
     table.add_column("schema", style="dim", no_wrap=True)
     table.add_column("what it is")
     for item in found:
-        if "error" in item:
+        if "error" in item or out().width < _NARROW:
             continue
         splits = "\n".join(f"{split} {size:,}" for split, size in item["splits"].items())
         tools = ", ".join(tool["name"] for tool in item["tools"]) or "none"
@@ -110,6 +117,17 @@ def _print_all(found: Sequence[Mapping[str, Any]]) -> None:
         if "error" in item:
             out().print(f"[red]broken[/red] [cyan]{escaped(item['name'])}[/cyan]: {escaped(item['error'])}")
     out().print("\n[dim]mcpgym list NAME says more of one; mcpgym play NAME lets you try it.[/dim]")
+
+
+def _entry(item: Mapping[str, Any]) -> Group:
+    """An environment where there is no room for a table."""
+    splits = ", ".join(f"{split} {size:,}" for split, size in item["splits"].items())
+    tools = ", ".join(tool["name"] for tool in item["tools"]) or "none"
+    facts = f"  version {item['version']}; tasks: {splits}; tools: {tools}; schema {item['schema_hash'][:12]}"
+    return Group(
+        Text.assemble((clean(item["name"]), "cyan"), (clean(facts), "dim")),
+        Padding(Text(clean(item["description"])), (0, 0, 0, 2)),
+    )
 
 
 def _print_one(about: Mapping[str, Any]) -> None:

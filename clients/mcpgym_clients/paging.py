@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
+from mcpgym_clients import plain
 from mcpgym_clients.console import out
 
 
@@ -28,12 +29,14 @@ def pager() -> Iterator[Console]:
     The pager is ``PAGER``, or else ``less``, which leaves at once what fits on the screen. When it is quit before the
     end, the body of the ``with`` statement is left silently.
     """
-    command = _command() if out().is_terminal else None
+    command = _command() if out().is_terminal and not out().is_dumb_terminal else None
     if command is None:
         yield out()
         return
     environment = {"LESS": "-FRX", **os.environ}
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, encoding="utf-8", env=environment)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, text=True, encoding=out().encoding, errors=plain.NAME, env=environment
+    )
     assert process.stdin is not None
     try:
         with contextlib.suppress(BrokenPipeError):

@@ -50,7 +50,11 @@ class PlayOptions:
 
 def run(options: PlayOptions) -> None:
     """Play one episode."""
-    asyncio.run(_run(options))
+    try:
+        asyncio.run(_run(options))
+    except KeyboardInterrupt:
+        _say_left()
+        raise
 
 
 async def _run(options: PlayOptions) -> None:
@@ -109,8 +113,10 @@ async def _play(episode: EpisodeLane) -> bool:
     try:
         messages = await _rounds(episode, Lines())
     except Leave:
-        out().print("\n[dim]You left before the end.[/dim]")
+        _say_left()
         return False
+    if (await episode.status()).stop_reason == "max_turns":
+        out().print("[yellow]That was the last turn that you had.[/yellow]")
     _print_score(await episode.score(messages))
     return True
 
@@ -139,6 +145,10 @@ async def _rounds(episode: EpisodeLane, lines: Lines) -> list[Message]:
         out().print(observation(result.text, "yellow" if result.is_error else ""))
         out().print()
     return messages
+
+
+def _say_left() -> None:
+    out().print("\n[dim]You left before the end.[/dim]")
 
 
 def _say(message: Message) -> None:

@@ -140,6 +140,26 @@ def test_case_32_a_console_that_is_not_utf8_is_no_obstacle(process: Callable) ->
         assert done.returncode == 0, done.stderr
 
 
+def test_case_32_boards_and_marks_stay_readable_on_a_console_of_ascii(process: Callable) -> None:
+    ascii_only = {"PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    played = process("play", "tic-tac-toe", "--index", "3", "--seed", "1", stdin="4\n", environment=ascii_only)
+    assert "---+---+---" in played.stdout
+    assert " 0 | 1 | 2 " in played.stdout
+    assert "?" not in played.stdout.partition("A new game begins")[2]
+    checked = process("check", "reverse-text", environment=ascii_only)
+    assert checked.stdout.startswith("ok reverse-text")
+
+
+@pytest.mark.parametrize("columns", [30, 60, 75])
+def test_a_narrow_terminal_hides_nothing_of_the_list(process: Callable, columns: int) -> None:
+    shown = process("list", environment={"COLUMNS": str(columns)}).stdout
+    assert "…" not in shown
+    assert all(len(line.rstrip()) <= columns for line in shown.splitlines())
+    words = " ".join(shown.split())
+    assert "Tic-tac-toe as X, first or second to move, against opponents from perfect to purely random." in words
+    assert "tools: play" in words
+
+
 def test_output_into_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
     done = subprocess.run(
         f"{shlex.quote(sys.executable)} -m mcpgym_clients list --json | head -c 1",

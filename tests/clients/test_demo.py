@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -15,7 +16,8 @@ from mcpgym_rl.traces import read_traces
 
 
 @pytest.mark.slow
-def test_the_demonstration(process: Callable, tmp_path: Path) -> None:
+def test_the_demonstration(process: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     done = process("demo", "--games", "200", "--out", "runs/shown", timeout=110)
     assert done.returncode == 0, done.stderr
     out = done.stdout
@@ -23,8 +25,10 @@ def test_the_demonstration(process: Callable, tmp_path: Path) -> None:
     assert "disagrees" not in out
     for exact in ("43.7 %", "12.7 %", "95.6 %", "4.4 %", "100.0 %"):
         assert exact in out
-    for next_step in ("claude mcp add", "mcpServers", "mcpgym serve", "/mcp", "mcpgym play tic-tac-toe", "mcpgym show"):
+    for next_step in ("claude mcp add", "mcpServers", "/mcp"):
         assert next_step in out
+    for words in (["serve"], ["play", "tic-tac-toe"], ["show", "runs/shown/expert"]):
+        assert f"  {connect.typed(*words)}\n" in out
     for policy in ("random", "expert"):
         traces = read_traces(tmp_path / "runs" / "shown" / policy / "traces.jsonl")
         assert len(traces) == 200
@@ -70,6 +74,19 @@ def test_case_33_paths_with_spaces_survive(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("sys.executable", str(folder / "python"))
     assert shlex.split(connect.claude_stdio("x"))[5] == str(folder / "mcpgym")
     assert json.loads(connect.client_json("x"))["mcpServers"]["x"]["command"] == str(folder / "mcpgym")
+
+
+def test_a_person_is_told_commands_that_their_shell_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bin_folder = tmp_path / ".venv" / "bin"
+    bin_folder.mkdir(parents=True)
+    (bin_folder / "mcpgym").write_text("")
+    (bin_folder / "mcpgym").chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(bin_folder / "python"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.defpath)
+    assert connect.typed("play", "it") == ".venv/bin/mcpgym play it"
+    monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}{os.defpath}")
+    assert connect.typed("play", "it") == "mcpgym play it"
 
 
 def test_the_exact_shares_add_up() -> None:

@@ -71,6 +71,18 @@ def test_input_may_be_a_file(tmp_path: Path) -> None:
     assert "Game over" in done.stdout
 
 
+def test_the_limit_on_turns_is_told(process: Callable) -> None:
+    done = process(*FIXED, "--config", "max_turns=2", stdin="4\n4\n")
+    assert "That was the last turn that you had." in done.stdout
+    assert "last turn" not in process(*FIXED, stdin=ALL_CELLS).stdout
+
+
+def test_words_where_a_number_belongs_are_told_how_to_speak(process: Callable) -> None:
+    done = process(*FIXED, stdin="I give up\n/say I give up\n")
+    assert "a whole number, please (/say WORDS answers in words instead)" in done.stdout
+    assert "Score" in done.stdout
+
+
 def test_an_environment_without_tools_is_answered_in_words(process: Callable) -> None:
     done = process("play", "reverse-text", "--index", "0", "--seed", "0", stdin="<reversed_text>x</reversed_text>\n")
     assert done.returncode == 0, done.stderr
@@ -166,7 +178,7 @@ def _until(terminal: int, wanted: str, seconds: float = 20) -> str:
 
 
 def test_on_a_terminal_ctrl_c_ends_it_at_once_and_ctrl_d_leaves(tmp_path: Path) -> None:
-    for end, code, says in ((b"\x03", 130, ""), (b"\x04", 0, "You left")):
+    for end, code, says in ((b"\x03", 130, "You left"), (b"\x04", 0, "You left")):
         master, slave = pty.openpty()
         process = subprocess.Popen(
             [sys.executable, "-m", "mcpgym_clients", *FIXED],
@@ -179,7 +191,7 @@ def test_on_a_terminal_ctrl_c_ends_it_at_once_and_ctrl_d_leaves(tmp_path: Path) 
         assert "You played 4" in _until(master, "Your turn.")
         _until(master, "play position")
         os.write(master, end)
-        shown = _until(master, "left before" if says else "\x00", 3 if says else 1)
+        shown = _until(master, "left before the end.")
         assert process.wait(timeout=10) == code
         assert says in shown
         assert "Traceback" not in shown

@@ -180,3 +180,18 @@ def test_a_pager_that_is_left_early_ends_it_quietly(tmp_path: Path) -> None:
     assert err == b""
     assert "test-0" in shown
     assert "test-1" not in shown
+
+
+def test_a_dumb_terminal_has_no_pager(tmp_path: Path) -> None:
+    (tmp_path / "traces.jsonl").write_text(line(0) + line(1))
+    master, slave = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "mcpgym_clients", "show", "."],
+        stdin=slave, stdout=slave, stderr=subprocess.PIPE, cwd=tmp_path, timeout=30,
+        env={**os.environ, "PAGER": "head -n 0", "TERM": "dumb"},
+    )  # fmt: skip
+    os.close(slave)
+    shown = os.read(master, 65536).decode("utf-8", "replace")
+    os.close(master)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "test-1" in shown

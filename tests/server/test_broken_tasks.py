@@ -71,14 +71,17 @@ def test_opening_and_listing_say_what_is_wrong(fault: str) -> None:
 
 def test_players_do_not_read_what_it_raised() -> None:
     async def main() -> None:
-        async with serving(Episodes({"broken": Broken("raises")}), secret="a-secret-of-the-tests") as server:
-            async with Client(f"{server.url}/broken/mcp") as client:
-                started = await client.call_tool("start_episode", {"task": "train-0"})
-                assert started.is_error
-                assert "secret" not in started.content[0].text
-                with pytest.raises(MCPError) as caught:
-                    await client.read_resource("env://broken/task/train-0")
-                assert "secret" not in str(caught.value)
+        episodes = Episodes({"broken": Broken("raises")})
+        async with (
+            serving(episodes, secret="a-secret-of-the-tests") as server,
+            Client(f"{server.url}/broken/mcp") as client,
+        ):
+            started = await client.call_tool("start_episode", {"task": "train-0"})
+            assert started.is_error
+            assert "secret" not in started.content[0].text
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource("env://broken/task/train-0")
+            assert "secret" not in str(caught.value)
 
     asyncio.run(main())
 
