@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import re
 import select
 import sys
 import threading
@@ -70,6 +71,8 @@ async def serve_stdio(episodes: Episodes, bound: Episode | None = None, *, wire:
     try:
         async with stdio_server(cast(Any, lines), anyio.wrap_file(output)) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
+    except* BrokenPipeError:
+        pass  # the client closed its end before it had read an answer: it has gone
     finally:
         watch.client_has_gone()
 
@@ -88,7 +91,7 @@ class _Lines:
         try:
             for line in self._file:
                 self._room.acquire()
-                self._put(line.decode("utf-8", "replace"))
+                self._put(paired(line.decode("utf-8", "replace")))
         finally:
             self.end()
 
@@ -106,6 +109,21 @@ class _Lines:
         while (line := await self._lines.get()) is not None:
             self._room.release()
             yield line
+
+
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+
+
+def paired(line: str) -> str:
+    """A line of JSON with a replacement character for each escape of half a character (a lone surrogate).
+
+    Models and JavaScript clients make such; the SDK cannot read them, and over stdio it would answer nothing at all.
+    """
+    if "\\ud" not in line and "\\uD" not in line:
+        return line
+    return _ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], line)
 
 
 class _Watch(threading.Thread):
