@@ -24,7 +24,7 @@ class Task:
 
     id: str
     split: str
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     info: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
