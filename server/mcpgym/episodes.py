@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 MAX_TOMBSTONES = 100_000
 MAX_CONFIGURATIONS = 64
 MAX_TOOL_THREADS = 256
+STOOD_STILL_SECONDS = 1.0
+"""A pause of the whole process (a stopped container, a blocked event loop) beyond which it counts for no idleness."""
 RESET_SECONDS = 120.0
 """Seconds an environment has to begin an episode."""
 
@@ -247,18 +249,26 @@ class Episodes:
 
     async def expire_forever(self) -> None:
         """Run :meth:`expire` now and then until cancelled."""
+        pause = min(max(self.limits.idle_seconds / 4, 0.05), 30)
         while True:
-            await asyncio.sleep(min(max(self.limits.idle_seconds / 4, 0.05), 30))
+            before = time.monotonic()
+            await asyncio.sleep(pause)
+            if (stood_still := time.monotonic() - before - pause) > STOOD_STILL_SECONDS:
+                for episode in self._live.values():
+                    episode.last_used += stood_still  # nobody could call while this process was stopped
             try:
                 await self.expire()
             except Exception:
                 logger.exception("expiring idle episodes failed")
 
+    async def close_all(self) -> None:
+        """End every episode, side by side: one that does not let go keeps no other's call waiting."""
+        await asyncio.gather(*(self.close(token, "closed with the server") for token in list(self._live)))
+
     async def aclose(self) -> None:
         """End every episode and shut the environments down."""
         self._closings += 1
-        for token in list(self._live):
-            await self.close(token, "closed with the server")
+        await self.close_all()
         self._forgotten += [*self.environments.values(), *self._configured.values()]
         await self._shut_down_forgotten()
         if self._threads is not None:

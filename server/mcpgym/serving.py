@@ -25,6 +25,8 @@ from mcpgym.wire import player_app
 
 logger = logging.getLogger(__name__)
 
+PATIENCE_SECONDS = 2.0
+"""How long calls in flight may take to finish once the server stops; then their episodes end, and they answer that."""
 END_SECONDS = 5.0
 """How long environments may take to release their states once the server stops."""
 
@@ -109,7 +111,7 @@ async def serving(
             stack.push_async_callback(cancel, asyncio.ensure_future(work))
         await stack.enter_async_context(held(front.running))
         servers = [HttpServer(front, player.socket), HttpServer(behind, control_listener.socket)]
-        stack.push_async_callback(_stop, servers)
+        stack.push_async_callback(_stop, servers, episodes)
         for server in servers:
             await server.begin()
         stack.callback(control_listener.remove_file)  # first of all, so that nobody finds it any more
@@ -192,8 +194,13 @@ def _own_names(host: str) -> list[str]:
     return [f"[{host}]" if ":" in host else host]
 
 
-async def _stop(servers: Sequence[HttpServer]) -> None:
-    await asyncio.gather(*(server.end() for server in servers))
+async def _stop(servers: Sequence[HttpServer], episodes: Episodes) -> None:
+    stopping = asyncio.gather(*(server.end() for server in servers))
+    await asyncio.wait({stopping}, timeout=PATIENCE_SECONDS)
+    if not stopping.done():
+        ending = asyncio.ensure_future(episodes.close_all())
+        await stopping
+        await cancel(ending)
 
 
 async def _end(episodes: Episodes) -> None:

@@ -361,3 +361,25 @@ def test_a_guest_that_is_over_or_left_alone_makes_room_for_another_and_one_at_wo
                 await episodes.close(guest.token)
 
     asyncio.run(main())
+
+
+def test_a_process_that_was_stopped_for_longer_than_episodes_may_idle_goes_on_with_them(monkeypatch):
+    monkeypatch.setattr(module, "STOOD_STILL_SECONDS", 0.2)
+
+    async def main():
+        episodes = lab(limits=Limits(idle_seconds=0.5))
+        episode = await episodes.open("lab", split="train")
+        expiring = asyncio.ensure_future(episodes.expire_forever())
+        await asyncio.sleep(0.01)
+        before = episode.last_used
+        time.sleep(1.0)  # as SIGSTOP would, or a frozen container
+        async with asyncio.timeout(10):
+            while episode.last_used == before:
+                await asyncio.sleep(0.01)
+            assert episode.last_used > before + 0.5
+            assert episode.ended is None
+            while episode.ended is None:
+                await asyncio.sleep(0.01)
+        expiring.cancel()
+
+    asyncio.run(main())

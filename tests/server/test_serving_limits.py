@@ -220,3 +220,22 @@ def test_a_stuck_thread_does_not_keep_the_server_from_leaving() -> None:
         return took
 
     assert asyncio.run(run()) < 9
+
+
+def test_case_8_a_call_that_the_servers_end_cuts_short_says_so_and_leaves_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("mcpgym.serving.PATIENCE_SECONDS", 0.1)
+
+    async def run() -> list[str]:
+        async with contextlib.AsyncExitStack() as stack:
+            async with serving(desk(), secret=SECRET) as server:
+                control = await stack.enter_async_context(HttpControl(server.control_url, SECRET))
+                tokens = [(await control.open("desk", split="train")).token for _ in range(3)]
+                slow = [asyncio.ensure_future(control.step([Call(one, "wait", {"seconds": 30})])) for one in tokens]
+                while not all(server.episodes.get(token).busy for token in tokens):
+                    await asyncio.sleep(0.01)
+            return [(await one)[0].text for one in slow]
+
+    assert asyncio.run(run()) == ["this episode has ended: closed with the server"] * 3
+    assert "Traceback" not in caplog.text
