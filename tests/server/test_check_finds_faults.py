@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import time
@@ -463,6 +464,61 @@ class DependsOnTheHashSeed(Doors):
         row = super().row(split, index)
         words = {"red", "green", "blue", "black", "white", "grey", "pink", "brown", "gold", "cyan"}
         return Task(row.id, split, (user(f"Doors: {', '.join(words)}. Room {split} {index}."),), row.info)
+
+
+@breaks("isolation")
+class RemembersTheCurrentRoomWhileItWaits(Doors):
+    @tool
+    async def look(self, room: Room) -> str:
+        """Look around."""
+        self.current = room
+        await asyncio.sleep(0.001)
+        return f"open: {self.current.opened}"
+
+
+@breaks("isolation")
+class RemembersTheCurrentRoomInAThread(Doors):
+    @tool
+    def look(self, room: Room) -> str:
+        """Look around."""
+        self.current = room
+        time.sleep(0.002)
+        return f"open: {self.current.opened}"
+
+
+@breaks("isolation")
+class LeavesTheWorkingFolder(Doors):
+    def reset(self, task, seed):
+        os.chdir("/")
+        return super().reset(task, seed)
+
+
+@breaks("done")
+class UnfinishedGamesAreLost(Doors):
+    def game_outcome(self, room):
+        return "win" if self.is_done(room) else "loss"
+
+
+@breaks("rewards")
+class RewardLeavesItsRangeAfterManySlips(Doors):
+    @reward(weight=0.5, low=-1, high=0)
+    def slips(self, room: Room) -> float:
+        return -room.slips / 12
+
+
+@breaks("config")
+class NoTurnToPlay(Doors):
+    max_turns = 0
+
+
+class Unfitting(Config):
+    doors: int = Field(default=1, ge=2)
+    """Doors."""
+
+
+@breaks("config")
+class DefaultDoesNotFit(Doors):
+    config_class = Unfitting  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize(("cls", "rule"), FAULTS)

@@ -6,12 +6,25 @@ import asyncio
 import random
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from check_toys import HEALTHY, Doors, DoorsConfig
 
-from mcpgym import ConfigurationError, check_environment
+from mcpgym import (
+    ConfigurationError,
+    Environment,
+    LazyTasks,
+    Message,
+    Task,
+    check_environment,
+    derive_seed,
+    reward,
+    task_id,
+    tool,
+)
 from mcpgym.check import RULES, CheckFailed, Finding, Report
+from mcpgym.messages import user
 from mcpgym.registry import environment_names
 
 
@@ -23,6 +36,53 @@ def test_a_healthy_environment_gives_no_finding(cls, seed):
     assert report.notes == []
     assert report.episodes > 50
     report.raise_for_findings()
+
+
+class Bare(Environment[Task, dict[str, Any]]):
+    """One split, tasks of nothing but an id, everything asynchronous, and a lock in the state."""
+
+    name = "bare"
+    splits = ("only",)
+
+    def tasks(self, split: str) -> LazyTasks:
+        return LazyTasks(10**9, lambda index: Task(task_id(split, index), split, ()))
+
+    async def reset(self, task: Task, seed: int) -> dict[str, Any]:
+        await asyncio.sleep(0.001)
+        return {"dice": random.Random(derive_seed(task.id, seed)), "lock": asyncio.Lock(), "rolls": 0, "task": task.id}
+
+    def messages(self, task: Task, state: dict[str, Any]) -> list[Message]:
+        return [user(f"Game {task.id}: use `roll`, three times.")]
+
+    @tool
+    async def roll(self, state: dict[str, Any]) -> str:
+        """Roll the dice."""
+        async with state["lock"]:
+            await asyncio.sleep(0.001)
+            state["rolls"] += 1
+            return f"{state['dice'].randint(1, 6)} in roll {state['rolls']}"
+
+    def is_done(self, state: dict[str, Any]) -> bool:
+        return bool(state["rolls"] >= 3)
+
+    async def close(self, state: dict[str, Any]) -> None:
+        await asyncio.sleep(0)
+
+    @reward
+    def rolled(self, state: dict[str, Any]) -> float:
+        """Whether it was rolled to the end."""
+        return min(state["rolls"], 3) / 3
+
+
+class BareInTwoSplits(Bare):
+    name = "bare-in-two-splits"
+    splits = ("train", "test")
+
+
+@pytest.mark.parametrize("cls", [Bare, BareInTwoSplits])
+def test_an_unusual_environment_gives_no_finding(cls):
+    report = check_environment(cls, second_process=False)
+    assert report.ok, str(report)
 
 
 @pytest.mark.parametrize("name", environment_names())

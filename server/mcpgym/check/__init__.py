@@ -24,6 +24,7 @@ from mcpgym.check.rules_plays import (
     check_isolation,
     check_replay,
     check_states,
+    working_folder,
 )
 from mcpgym.check.rules_rewards import check_rewards, check_rubric
 from mcpgym.check.rules_tasks import Make, check_config, check_schemas, check_tasks
@@ -63,7 +64,8 @@ def check_environment(
     """
     make = _maker(environment, config or {})
     report = Report(make().name)
-    _run(_check(make, max(episodes, 1), seed, second_process, report))
+    with working_folder(report):
+        _run(_check(make, max(episodes, 1), seed, second_process, report))
     return report
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -217,10 +218,12 @@ class Player:
         environment, state = self._episode.environment, self._episode.state
         try:
             answers = {bool(environment.is_done(state)) for _ in range(3)}
-            environment.game_outcome(state)
+            outcome = environment.game_outcome(state)
         except Exception as error:
             self._break("done", f"is_done or game_outcome raised {_named(error)}")
             return
+        if outcome is not None and True not in answers:
+            self._break("done", f"game_outcome said {outcome!r} of a game that is not done")
         if len(answers) > 1:
             self._break("done", "is_done gave True and False for one state")
         if self._episode.stop_reason == "done" and False in answers:
@@ -245,6 +248,18 @@ async def interleave(players: Sequence[Player]) -> list[Play]:
     going = [player for player in players if await player.open()]
     while going:
         going = [player for player in going if await player.step()]
+    return [await player.finish() for player in players]
+
+
+async def at_once(players: Sequence[Player]) -> list[Play]:
+    """Several episodes at once, each as fast as it can: what one tool awaits, or does in a thread, overlaps others'."""
+
+    async def whole(player: Player) -> None:
+        if await player.open():
+            while await player.step():
+                pass
+
+    await asyncio.gather(*(whole(player) for player in players))
     return [await player.finish() for player in players]
 
 

@@ -38,11 +38,18 @@ async def check_hostile(make: Make, place: Place, random: Random, report: Report
                 problem = f"was answered as if it were right: {show(lines[-1].seen, 80)!r}"
                 report.add(rule, problem, where, "let the schema say what fits; do not take over parsing")
         if not going or player.play.broken:
-            await player.finish()
+            await _finish(player, report)
             player = None
     if player is not None:
-        await player.finish()
+        await _finish(player, report)
     return seen
+
+
+async def _finish(player: Player, report: Report) -> None:
+    """End the episode; its score must keep what it promises also after so much that was wrong."""
+    if how := (await player.finish()).broken.get("rewards"):
+        fix = "rewards must stay within low and high however many calls there were"
+        report.add("rewards", how, f"{player.play.place}, {len(player.play.acts)} wrong and extreme calls", fix)
 
 
 def _acts(environment: Environment[Any, Any, Any], random: Random) -> Iterator[tuple[str, Act]]:

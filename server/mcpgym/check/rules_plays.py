@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from mcpgym.check.plays import Act, Place, Plan, Play, Player, interleave, play
+from mcpgym.check.plays import Act, Place, Plan, Play, Player, at_once, interleave, play
 from mcpgym.check.report import Report
 from mcpgym.check.rules_tasks import Make, compare_snapshots, snapshot
 from mcpgym.environment import Environment, settle
@@ -22,7 +24,7 @@ _FIXES = {
     "respond": "return a sequence of messages, or None to end it",
     "messages": 'write messages as {"role": "user", "content": "text"}',
     "rewards": "return a finite number within low and high of @reward, or None where it cannot be told",
-    "done": "is_done must look at the state and change nothing",
+    "done": "is_done and game_outcome must look at the state and change nothing; an unfinished game's outcome is None",
     "close": "close must cope with every state that reset and the tools leave",
 }
 
@@ -74,7 +76,7 @@ async def check_replay(make: Make, planned: Planned, first: Sequence[Play], repo
 
 
 async def check_isolation(make: Make, planned: Planned, first: Sequence[Play], report: Report) -> None:
-    """Episodes of one instance, in another order and interleaved, each with a twin, against the same played alone."""
+    """Episodes of one instance, in another order, interleaved and all at once, each with a twin, against one alone."""
     environment = make()
     episodes = over(environment)
     tasks = snapshot(environment, environment.splits)
@@ -84,13 +86,14 @@ async def check_isolation(make: Make, planned: Planned, first: Sequence[Play], r
             report.add("isolation", f"in another order of episodes, {difference}", str(place), fix)
             break
     twins = [*planned, *planned]
-    together = await interleave([Player(episodes, place, plan) for place, plan in twins])
-    for before, after in zip([*first, *first], together, strict=True):
-        if (difference := before.difference(after)) is not None:
-            report.add("isolation", f"interleaved with other episodes, {difference}", str(before.place), fix)
-            break
+    for how, manner in (("interleaved with", interleave), ("at the same time as", at_once)):
+        together = await manner([Player(episodes, place, plan) for place, plan in twins])
+        for before, after in zip([*first, *first], together, strict=True):
+            if (difference := before.difference(after)) is not None:
+                report.add("isolation", f"{how} other episodes, {difference}", str(before.place), fix)
+                break
     compare_snapshots(tasks, snapshot(environment, environment.splits), "after some episodes", report)
-    report.episodes += 3 * len(planned)
+    report.episodes += 5 * len(planned)
 
 
 async def check_states(make: Make, place: Place, report: Report) -> None:
@@ -167,6 +170,19 @@ def _generators(seed: int, report: Report) -> Iterator[None]:
         random.setstate(kept[0])
         if numpy is not None:
             numpy.random.set_state(kept[1])
+
+
+@contextmanager
+def working_folder(report: Report) -> Iterator[None]:
+    """See whether play leaves the process where it was; put it back."""
+    before = Path.cwd()
+    try:
+        yield
+    finally:
+        if (after := Path.cwd()) != before:
+            os.chdir(before)
+            problem = f"play changed the working folder of the whole process to {after}"
+            report.add("isolation", problem, "a whole episode", "use whole paths, and cwd=… for subprocesses")
 
 
 async def _shut_down(environment: Environment[Any, Any, Any], report: Report) -> None:

@@ -21,7 +21,7 @@ Make = Callable[[], Environment[Any, Any, Any]]
 
 
 def check_config(environment: Environment[Any, Any, Any], report: Report) -> None:
-    """Every field has a default and a description, and unknown fields are refused."""
+    """Fields have fitting defaults and descriptions, unknown ones are refused; and there is a turn to play."""
     config = type(environment).config_class
     for name, field in config.model_fields.items():
         where = f"{config.__name__}.{name}"
@@ -29,6 +29,16 @@ def check_config(environment: Environment[Any, Any, Any], report: Report) -> Non
             report.add("config", "has no default", where, f"write {name}: … = a value that suits a first try")
         if not field.description:
             report.add("config", "has no description", where, "put a docstring below the field; options show it")
+    try:
+        if not any(field.is_required() for field in config.model_fields.values()):
+            config.model_validate(config().model_dump())
+    except ValueError as error:
+        report.add(
+            "config", f"its defaults do not fit: {error}", config.__name__, "choose defaults that a user may type"
+        )
+    turns = environment.max_turns
+    if turns is not None and (isinstance(turns, bool) or not isinstance(turns, int) or turns < 1):
+        report.add("config", f"max_turns is {turns!r}", environment.name, "a number from 1, or None for no limit")
     if config.model_config.get("extra") != "forbid":
         report.add("config", "takes unknown fields", config.__name__, "keep extra='forbid' of mcpgym.Config")
     if not config.model_config.get("frozen"):
@@ -84,6 +94,8 @@ def check_tasks(make: Make, report: Report) -> bool:
                 )
             ids.setdefault(task.id, where)
             content = dump([task.messages, dict(task.info)])
+            if not task.messages and not task.info:
+                continue  # all that it is comes from its id
             other = contents.setdefault(content, (split, where))
             if other[0] != split:
                 fix = "derive each task from its split and index: derive_seed(split, index)"
