@@ -11,6 +11,10 @@ import difflib
 from collections.abc import Iterable
 
 
+LONGEST_SHOWN = 200
+"""Characters of an unknown name that its error repeats."""
+
+
 class ToolError(Exception):
     """A tool's failure that the policy should read: the text says what was wrong and what would be right.
 
@@ -31,6 +35,8 @@ class UnknownNameError(ConfigurationError):
     """A name (environment, split, task, policy) that is not there; the message offers the nearest that is."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, there: str = "") -> None:
+        if len(name) > LONGEST_SHOWN:  # whoever sent it has it, and looking for the nearest name would take long
+            name = f"{name[:LONGEST_SHOWN]}…"
         names = sorted(known)
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}? " if near else ""

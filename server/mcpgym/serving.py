@@ -136,6 +136,7 @@ def run_server(episodes: Episodes, *, announce: Callable[[Serving], None] | None
         ConfigurationError: as for :func:`serving`.
     """
 
+    _allow_many_connections()
     options["secret"] = take_secret(options.get("secret"), options.pop("secret_file", None))
 
     async def serve(stopping: Stopping) -> None:
@@ -185,6 +186,17 @@ def _control_hosts(listener: Listener, host: str | None) -> Collection[str] | No
     if listener.path is not None or host in ("0.0.0.0", "::"):
         return None
     return LOOPBACK if host is None else LOOPBACK | {host.lower()}
+
+
+def _allow_many_connections() -> None:
+    """Raise the soft limit on open files, often 1024, to the hard one: each of many episodes may have a connection."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # some systems allow less than they say
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _own_names(host: str) -> list[str]:

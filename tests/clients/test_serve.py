@@ -398,3 +398,18 @@ def test_with_episode_urls_only_a_policy_cannot_practise_at_another_address(serv
     for path in ("/mcp", "/tic-tac-toe/mcp"):
         with pytest.raises(HTTPError, match="404"):
             urlopen(Request(players + path, b"{}", {"content-type": "application/json"}))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are read on Linux alone")
+def test_case_9_a_server_may_hold_as_many_connections_as_the_system_allows(tmp_path: Path) -> None:
+    command = f'ulimit -Sn 64; exec "{sys.executable}" -m mcpgym_clients serve tic-tac-toe --port 0'
+    with subprocess.Popen(
+        ["sh", "-c", command], stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "Stop with" in line:
+                break
+        soft, hard = psutil.Process(process.pid).rlimit(psutil.RLIMIT_NOFILE)
+        process.terminate()
+        assert soft == hard

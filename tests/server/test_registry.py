@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import Any
@@ -178,3 +179,10 @@ def test_a_class_can_be_named_without_a_package(monkeypatch, tmp_path):
     for wrong in ("my unpackaged:Mine", "a:b c", ":Mine", "x:"):
         with pytest.raises(ConfigurationError, match="module:Class"):
             environment_class(wrong)
+
+
+def test_an_unknown_name_of_a_megabyte_is_refused_at_once_and_not_repeated():
+    started = time.perf_counter()
+    message = str(UnknownNameError("task", "train-" * 200_000, [f"train-{i}" for i in range(20)]))
+    assert time.perf_counter() - started < 0.1
+    assert len(message) < 600
