@@ -1,10 +1,19 @@
-"""``python -m mcpgym_clients`` is ``mcpgym``."""
+"""``mcpgym``, and ``python -m mcpgym_clients``, which is the same."""
 
 from __future__ import annotations
 
 import sys
 
-from mcpgym_clients.cli import main
+from mcpgym_clients.starting import starting
+
+
+def main() -> int:
+    """Run the command line; the exit code."""
+    starting()
+    from mcpgym_clients.cli import main as command_line
+
+    return command_line()
+
 
 if __name__ == "__main__":
     sys.exit(main())

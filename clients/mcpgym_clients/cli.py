@@ -12,6 +12,7 @@ import typer
 
 from mcpgym_clients import plain
 from mcpgym_clients.failures import FAILURE, INTERRUPTED, USAGE, explain, fail
+from mcpgym_clients.starting import work_begins
 
 app = typer.Typer(
     name="mcpgym",
@@ -87,6 +88,8 @@ def list_command(
     """Show the installed environments, or everything about one."""
     from mcpgym_clients.listing import list_environments
 
+    work_begins()
+
     list_environments(name, json)
 
 
@@ -97,6 +100,8 @@ def check(
 ) -> None:
     """Check that an environment keeps its contract; exit 1 when it does not."""
     from mcpgym_clients.checking import check_one
+
+    work_begins()
 
     check_one(name, config or [])
 
@@ -154,6 +159,8 @@ def serve(
     """
     from mcpgym_clients.serve import ServeOptions, run
 
+    work_begins()
+
     code = run(
         ServeOptions(
             environments=environments or [],
@@ -191,6 +198,8 @@ def play(
 ) -> None:
     """Play an environment yourself, through MCP, with what a policy gets."""
     from mcpgym_clients.play import PlayOptions, run
+
+    work_begins()
 
     run(PlayOptions(environment, task, split, index, seed, config or [], server, secret_file))
 
@@ -241,6 +250,8 @@ def evaluate(
     from mcpgym_clients.eval_options import DEFAULT_TASKS, EvalOptions
     from mcpgym_clients.evaluation import run
 
+    work_begins()
+
     code = run(
         EvalOptions(
             environment=environment,
@@ -280,6 +291,8 @@ def show(
     """Read the traces of a run."""
     from mcpgym_clients.show import run
 
+    work_begins()
+
     run(path, index, failed)
 
 
@@ -292,6 +305,8 @@ def demo(
 ) -> None:
     """Serve environments on loopback, play hundreds of games over MCP, compare with the exact values."""
     from mcpgym_clients.demo import run
+
+    work_begins()
 
     run(games, out)
 

@@ -138,7 +138,11 @@ class ArgumentParser:
                 case _:
                     shown = _shorten(item["input"])
                     problems.append(f"{where}: {item['msg'].removeprefix('Input ')}, not {shown}")
-        expected = ", ".join(f"{name}: {_kind(prop)}" for name, prop in self.schema["properties"].items())
+        required = self.schema["required"]
+        expected = ", ".join(
+            f"{name}: {_kind(prop)}{'' if name in required else ' (optional)'}"
+            for name, prop in self.schema["properties"].items()
+        )
         text = f"{self.tool}: {'; '.join(problems)}. Expected {{{expected}}}."
         return text.encode("utf-8", "backslashreplace").decode()
 

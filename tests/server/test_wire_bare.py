@@ -151,6 +151,7 @@ def test_starting_anew_is_always_possible_and_each_start_is_its_own_episode(mode
         ("read", {}, "there is no tool 'read'; there is: start_episode, add, ledger_read"),
         ("start_episode", {"environment": "nope"}, "environment"),
         ("start_episode", {}, "environment is missing"),
+        ("start_episode", {}, "task: string (optional)}"),
         ("start_episode", {"environment": "ledger", "task": "train-999"}, "no task 'train-999'"),
         ("start_episode", {"environment": "ledger", "task": 3}, "task"),
         ("start_episode", {"environment": "ledger", "seed": 3}, "seed is not a parameter"),
