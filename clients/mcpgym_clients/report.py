@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from mcpgym.schema import schema_hash
 from mcpgym_clients.console import escaped
 
 
@@ -23,8 +24,8 @@ def render(summary: Mapping[str, Any]) -> Group:
 def notes(summary: Mapping[str, Any]) -> list[str]:
     """What a reader must know before believing the numbers."""
     said = []
+    run = summary.get("run") or {}
     if summary.get("complete") is False:
-        run = summary.get("run") or {}
         said.append(f"the run was not completed: {summary['episodes']} of {run.get('planned', '?')} episodes")
     for reason, count in summary["unscored"].items():
         example = (summary.get("unscored_examples") or {}).get(reason) or ""
@@ -35,7 +36,14 @@ def notes(summary: Mapping[str, Any]) -> list[str]:
             f"only {distinct} of {scored} episodes differ: games that repeat are no further samples, "
             "and the intervals may be too narrow"
         )
-    if len(hashes := (summary.get("run") or {}).get("schema_hashes") or []) > 1:
+    calls = summary.get("tool_calls") or {"made": 1}  # a summary from before they were counted
+    if scored and not any(calls.values()) and run.get("schema_hash") not in (None, schema_hash([])):
+        said.append("no tool was ever called")
+        if str(run.get("policy")).startswith("openai:"):
+            said[-1] += ": does the endpoint show tools to its model? Try --tool-mode guided, or text"
+    if scored > 1 and run.get("n") == 1:
+        said.append("all episodes are of one task: the intervals tell nothing of others")
+    if len(hashes := run.get("schema_hashes") or []) > 1:
         said.append(f"the tools changed during the run ({len(hashes)} schema hashes): do not compare its score")
     return said
 
@@ -56,7 +64,9 @@ def _title(run: Mapping[str, Any]) -> Text:
     text = Text.assemble((str(run["environment"]), "bold cyan"), f" {run['environment_version']}  ")
     text.append(str(run["policy"]), "bold")
     repeats = f" × {run['repeats']}" if run["repeats"] > 1 else ""
-    text.append(f"  {run['split']}, {run['n']} tasks{repeats}, seed {run['seed']}", "dim")
+    text.append(
+        f"  {run['split']}, {run['n']} {'task' if run['n'] == 1 else 'tasks'}{repeats}, seed {run['seed']}", "dim"
+    )
     return text
 
 

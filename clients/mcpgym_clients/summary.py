@@ -35,6 +35,8 @@ class Summary:
         self._turns: list[int] = []
         self._prompt_tokens = 0
         self._completion_tokens = 0
+        self._calls = 0
+        self._errors = 0
 
     def add(self, trace: Trace) -> None:
         """Count one trace."""
@@ -43,6 +45,8 @@ class Summary:
         self.schema_hashes[trace.schema_hash] += 1
         self._prompt_tokens += trace.usage.prompt_tokens
         self._completion_tokens += trace.usage.completion_tokens
+        self._calls += len(trace.calls)
+        self._errors += sum(bool(message.get("is_error")) for message in trace.messages)
         if trace.score is None or trace.score.total is None:
             reason, example = why_unscored(trace)
             self.unscored[reason] += 1
@@ -118,6 +122,7 @@ class Summary:
                 "min": min(self._turns, default=None),
                 "max": max(self._turns, default=None),
             },
+            "tool_calls": {"made": self._calls, "errors": self._errors},
             "tokens": {"prompt": self._prompt_tokens, "completion": self._completion_tokens},
             "stop_reasons": dict(sorted(self.stop_reasons.items())),
         }

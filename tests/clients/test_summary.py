@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mcpgym.schema import schema_hash
 from mcpgym_clients.report import notes, render
 from mcpgym_clients.statistics import wilson
 from mcpgym_clients.summary import Summary
@@ -67,6 +68,7 @@ def test_means_shares_and_counts() -> None:
     assert made["format_rate"] == 0.5
     assert made["turns"] == {"mean": 3.0, "min": 3, "max": 3}
     assert made["tokens"] == {"prompt": 400, "completion": 40}
+    assert made["tool_calls"] == {"made": 4, "errors": 0}
     assert made["stop_reasons"] == {"done": 4}
 
 
@@ -174,3 +176,24 @@ def test_every_summary_can_be_shown() -> None:
             console.print(render(made))
         assert "reward" in captured.get()
     assert "[red]slow[/red]" in " ".join(notes(summarise(trace(0, None, error=TraceError("T", "[red]slow[/red]")))))
+
+
+def test_a_run_in_which_no_tool_was_called_asks_whether_the_endpoint_shows_them() -> None:
+    silent = summarise(trace(0, scored(0.0), calls=[]), trace(1, scored(0.0), calls=[]))
+    hint = "--tool-mode guided"
+    for run, said in (
+        ({"policy": "openai:m@http://h/v1", "schema_hash": "a" * 64}, True),
+        ({"policy": "openai:m@http://h/v1", "schema_hash": schema_hash([])}, False),
+        ({"policy": "script", "schema_hash": "a" * 64}, False),
+    ):
+        assert any(hint in note for note in notes({**silent, "run": run})) == said
+    error = {"role": "tool", "content": "no JSON", "tool_call_id": "a", "name": "", "is_error": True}
+    tried = summarise(trace(0, scored(0.0), calls=[], messages=[error]))
+    assert tried["tool_calls"] == {"made": 0, "errors": 1}
+    assert notes({**tried, "run": {"policy": "openai:m@http://h/v1", "schema_hash": "a" * 64}}) == []
+
+
+def test_episodes_of_one_task_are_said_to_tell_nothing_of_others() -> None:
+    made = summarise(*(trace(0, scored(float(i)), calls=[TraceCall("play", {"i": i}, "", False, 0)]) for i in range(3)))
+    assert any("one task" in note for note in notes({**made, "run": {"n": 1}}))
+    assert notes({**made, "run": {"n": 2}}) == []

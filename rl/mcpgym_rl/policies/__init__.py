@@ -33,7 +33,7 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
 
         return make_chat_policy(rest, options)
     if options:
-        raise ConfigurationError(f"the policy {spec!r} takes no options; {', '.join(options)} are for openai:MODEL@URL")
+        raise ConfigurationError(f"only openai:MODEL@BASE_URL takes {', '.join(options)}; the policy {spec!r} does not")
     if kind == "script" and colon:
         from mcpgym_rl.policies.script import read_script
 
