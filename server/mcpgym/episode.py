@@ -31,6 +31,8 @@ MAX_IN_FLIGHT = 256
 """How many calls of one episode may wait at once."""
 END_GRACE = 5.0
 """Seconds that ending or scoring an episode waits for what still uses its state."""
+CLOSE_SECONDS = 30.0
+"""Seconds an environment has to release what an episode holds."""
 RESPOND_SECONDS = 120.0
 """Seconds an environment has to answer as the user."""
 SCORE_SECONDS = 300.0
@@ -352,7 +354,8 @@ class Episode:
             async with asyncio.timeout(END_GRACE):
                 held = await self._lock.acquire()
         try:
-            await asked(self.environment.close, self.state)
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await asked(self.environment.close, self.state)
         except Exception:
             logger.exception("%s: task %s: close failed", self.environment.name, self.task.id)
         finally:

@@ -16,7 +16,7 @@ from typing import Any
 from mcpgym.asking import asked
 from mcpgym.calls import CallRecord
 from mcpgym.environment import Environment
-from mcpgym.episode import Episode, sound
+from mcpgym.episode import CLOSE_SECONDS, Episode, sound
 from mcpgym.errors import (
     ConfigurationError,
     EpisodeEnded,
@@ -238,14 +238,12 @@ class Episodes:
 
     async def expire(self) -> int:
         """End every episode that has been idle too long; how many there were."""
-        expired = 0
-        for token, episode in list(self._live.items()):
-            deadline = time.monotonic() - self.limits.idle_seconds  # each close may take a while
-            if episode.last_used < deadline and not episode.busy and token in self._live:
-                expired += 1
-                await self.close(token, f"expired after {self.limits.idle_seconds:g} s without a call")
+        deadline = time.monotonic() - self.limits.idle_seconds
+        idle = [token for token, found in self._live.items() if found.last_used < deadline and not found.busy]
+        why = f"expired after {self.limits.idle_seconds:g} s without a call"
+        await asyncio.gather(*(self.close(token, why) for token in idle))
         await self._shut_down_forgotten()
-        return expired
+        return len(idle)
 
     async def expire_forever(self) -> None:
         """Run :meth:`expire` now and then until cancelled."""
@@ -278,7 +276,8 @@ class Episodes:
         while self._forgotten:
             environment = self._forgotten.pop()
             try:
-                await asked(environment.shutdown)
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await asked(environment.shutdown)
             except Exception:
                 logger.exception("%s: shutdown failed", environment.name)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-
 LONGEST_SHOWN = 200
 """Characters of an unknown name that its error repeats."""
 

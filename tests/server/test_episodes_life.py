@@ -151,20 +151,25 @@ def test_only_idle_episodes_expire():
     asyncio.run(main())
 
 
-def test_an_episode_that_is_used_again_while_others_expire_is_spared():
+def test_case_7_a_close_that_hangs_keeps_no_other_episode_from_expiring_and_is_given_up(monkeypatch, caplog):
+    monkeypatch.setattr("mcpgym.episode.CLOSE_SECONDS", 0.2)
+
     async def main():
         episodes = lab(Limits(idle_seconds=0.02))
         first, second = [await episodes.open("lab", split="train") for _ in range(2)]
 
-        async def slow_close(state):
-            await second.call("now", {})
+        async def hang(state):
+            await asyncio.sleep(3600 if state is first.state else 0)
 
-        first.environment.close = slow_close
+        first.environment.close = hang
         await asyncio.sleep(0.04)
-        assert await episodes.expire() == 1
-        assert (first.ended is not None, second.ended) == (True, None)
+        async with asyncio.timeout(5):
+            assert await episodes.expire() == 2
+        assert second.ended == first.ended == "expired after 0.02 s without a call"
+        assert len(episodes) == 0
 
     asyncio.run(main())
+    assert "close failed" in caplog.text
 
 
 def test_tombstones_are_bounded(monkeypatch):

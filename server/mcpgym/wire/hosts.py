@@ -24,7 +24,10 @@ class HostCheck:
         if len(hosts) != 1:
             return 400, "a request needs exactly one Host header"
         if hosts[0] not in self._known and not self._learn(hosts[0]):
-            return 421, f"this server does not answer to the name {_shown(hosts[0])}; start it with that name allowed"
+            return (
+                421,
+                f"this server does not answer to the name {_shown(hosts[0])}; start it with --allowed-host for it",
+            )
         if len(origins) > 1:
             return 400, "a request has at most one Origin header"
         if origins and not self._origin_is_known(origins[0]):
