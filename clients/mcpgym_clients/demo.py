@@ -12,6 +12,7 @@ from typing import Literal
 from rich.columns import Columns
 from rich.console import Group
 from rich.padding import Padding
+from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
@@ -34,6 +35,8 @@ GAME = "tic-tac-toe"
 RANDOM_OPPONENT = {"min_random_move_prob": "1", "max_random_move_prob": "1"}
 PERFECT_OPPONENT = {"min_random_move_prob": "0", "max_random_move_prob": "0"}
 _RIGHT = frozenset({"games", "measured", "95 % interval", "exact"})
+_TABLE_WIDTH = 76
+"""Columns that the table needs; on a narrower terminal its lines are wrapped, and no number is cut off."""
 BAND = 0.999
 """Outside this interval around the measured share, the exact value says that something is wrong."""
 
@@ -112,7 +115,8 @@ async def _demonstrate(played: Sequence[Part], folder: Path) -> None:
             "Every episode has an address of its own, [cyan]/e/<token>/mcp[/cyan]; every call goes through it.\n"
         )
         results += [(part, await _play(control, part, folder / part.folder)) for part in played]
-    out().print(_games_table(results))
+    wide = out().options.update(width=max(out().width, _TABLE_WIDTH))
+    out().print(Segments(out().render(_games_table(results), wide)), soft_wrap=True)
     out().print(_others_table(results))
     _show_a_game(folder)
     _say_where(folder)

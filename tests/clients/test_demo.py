@@ -18,7 +18,7 @@ from mcpgym_rl.traces import read_traces
 @pytest.mark.slow
 def test_the_demonstration(process: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = process("demo", "--games", "200", "--out", "runs/shown", timeout=110)
+    done = process("demo", "--games", "200", "--out", "runs/shown", timeout=110, environment={"COLUMNS": "50"})
     assert done.returncode == 0, done.stderr
     out = done.stdout
     assert out.count("agrees") == 9
