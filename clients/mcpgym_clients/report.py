@@ -26,7 +26,8 @@ def notes(summary: Mapping[str, Any]) -> list[str]:
     said = []
     run = summary.get("run") or {}
     if summary.get("complete") is False:
-        said.append(f"the run was not completed: {summary['episodes']} of {run.get('planned', '?')} episodes")
+        ended = summary["episodes"] - summary["stop_reasons"].get("cancelled", 0)
+        said.append(f"the run was not completed: {ended} of {run.get('planned', '?')} episodes came to their end")
     for reason, count in summary["unscored"].items():
         example = (summary.get("unscored_examples") or {}).get(reason) or ""
         said.append(f"{count} unscored: {reason.replace('_', ' ')}{': ' + _cut(example) if example else ''}")

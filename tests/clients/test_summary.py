@@ -197,3 +197,9 @@ def test_episodes_of_one_task_are_said_to_tell_nothing_of_others() -> None:
     made = summarise(*(trace(0, scored(float(i)), calls=[TraceCall("play", {"i": i}, "", False, 0)]) for i in range(3)))
     assert any("one task" in note for note in notes({**made, "run": {"n": 1}}))
     assert notes({**made, "run": {"n": 2}}) == []
+
+
+def test_cancelled_episodes_are_not_among_those_that_a_run_completed() -> None:
+    stopped = trace(1, None, stop_reason="cancelled", error=TraceError("Cancelled", "the run was stopped"))
+    made = {**summarise(trace(0, scored(1.0)), stopped), "complete": False, "run": {"planned": 2}}
+    assert notes(made)[0] == "the run was not completed: 1 of 2 episodes came to their end"
