@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from mcpgym.control_plane.secret import forget_secret, take_secret
 from mcpgym.episodes import Episodes, Limits
 from mcpgym.registry import environment_class, environment_names, load_environment
 from mcpgym.stopping import Stopping
-from mcpgym_clients.console import warn
+from mcpgym_clients.console import talk, warn
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.options import parse_config
 
@@ -58,6 +59,8 @@ def run(options: ServeOptions) -> int:
         from mcpgym.wire.stdio import Wire
 
         forget_secret()  # nothing here asks for it
+        if sys.stdin is not None and sys.stdin.isatty():
+            talk().print("This speaks MCP on standard input and output, to a client that starts it. Ctrl-C stops it.")
         wire = Wire()  # before any environment is imported: whatever it prints then is no protocol
         return Stopping().run(lambda stopping: _serve_stdio(options, load(options), wire, stopping))
     secret = take_secret(file=options.secret_file)  # before any environment is imported

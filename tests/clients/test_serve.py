@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pty
 import re
 import signal
 import stat
@@ -309,6 +310,23 @@ def test_case_32_nothing_but_protocol_on_standard_output(tmp_path: Path) -> None
     assert asyncio.run(speak()) == "é…"
     log = (tmp_path / "log").read_text("utf-8", "replace")
     assert all(f"noise {where}" in log for where in ("at import", "at reset", "in a tool"))
+
+
+def test_stdio_in_a_terminal_says_what_it_waits_for(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcpgym_clients", "serve", "tic-tac-toe", "--stdio"],
+        stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        assert "to a client that starts it" in process.stderr.readline()
+    finally:
+        process.terminate()
+        out, _ = process.communicate(timeout=20)
+        os.close(master)
+        os.close(slave)
+    assert out == ""
 
 
 def test_case_10_stdio_ends_with_its_input_and_on_a_signal(tmp_path: Path) -> None:
