@@ -40,8 +40,9 @@ def notes(summary: Mapping[str, Any]) -> list[str]:
     calls = summary.get("tool_calls") or {"made": 1}  # a summary from before they were counted
     if scored and not any(calls.values()) and run.get("schema_hash") not in (None, schema_hash([])):
         said.append("no tool was ever called")
-        if str(run.get("policy")).startswith("openai:"):
-            said[-1] += ": does the endpoint show tools to its model? Try --tool-mode guided, or text"
+        mode = (run.get("policy_options") or {}).get("mode", "native")
+        if str(run.get("policy")).startswith("openai:") and mode != "guided":
+            said[-1] += ": can the model call any, and does the endpoint show them to it? Try --tool-mode guided"
     if scored > 1 and run.get("n") == 1:
         said.append("all episodes are of one task: the intervals tell nothing of others")
     if len(hashes := run.get("schema_hashes") or []) > 1:

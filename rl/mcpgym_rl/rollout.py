@@ -115,9 +115,11 @@ async def rollout(
             logger.debug("rollout of %s failed", record.task, exc_info=error)
             record.fail(StopReason.ENVIRONMENT_FAILED, _kind(error), explain(error))
     finally:
-        if record.stop_reason is not None and on_end is not None:
-            on_end(record.trace())
-    return record.trace()
+        if record.stop_reason is not None:  # a ConfigurationError leaves no trace
+            trace = record.trace()
+            if on_end is not None:
+                on_end(trace)
+    return trace
 
 
 async def _play(session: PolicySession, episode: EpisodeLane, limits: Limits, record: Record) -> StopReason:
