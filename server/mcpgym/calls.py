@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 MAX_DEPTH = 64
 """Levels of lists and objects that arguments may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
+class CallResult(NamedTuple):
     """What the policy reads of one call, and whether the episode is over after it."""
 
     text: str
@@ -21,8 +19,7 @@ class CallResult:
     done: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CallRecord:
+class CallRecord(NamedTuple):
     """One line of an episode's call log. ``milliseconds`` is the time inside the environment."""
 
     name: str
@@ -36,25 +33,27 @@ def weight(arguments: Any) -> int:
     """About how many characters ``arguments`` take; exact enough to bound what is kept of them."""
     if not isinstance(arguments, dict):
         return len(_written(arguments))
-    return sum(
-        len(value) if isinstance(value, str) else len(_written(value)) if isinstance(value, (list, dict)) else 8
-        for value in arguments.values()
-    )
+    total = 0
+    for value in arguments.values():
+        if isinstance(value, str):
+            total += len(value)
+        else:
+            total += len(_written(value)) if isinstance(value, (list, dict)) else 8
+    return total
 
 
 def too_deep(arguments: Any) -> bool:
     """Whether ``arguments`` have more than ``MAX_DEPTH`` levels."""
-    level = [arguments] if isinstance(arguments, (dict, list)) else []
+    level = _containers([arguments])
     for _ in range(MAX_DEPTH):
-        level = [
-            item
-            for node in level
-            for item in (node.values() if isinstance(node, dict) else node)
-            if isinstance(item, (dict, list))
-        ]
         if not level:
             return False
-    return True
+        level = [inner for node in level for inner in _containers(node.values() if isinstance(node, dict) else node)]
+    return bool(level)
+
+
+def _containers(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, (dict, list))]
 
 
 def fingerprint(arguments: Any) -> str:

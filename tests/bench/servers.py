@@ -87,7 +87,18 @@ async def until_stdin_closes() -> None:
 async def serve_asgi(app: Any, urls: Callable[[int], list[str]]) -> None:
     """Serve any ASGI app under the settings our own server uses."""
     port = free_port()
-    config = uvicorn.Config(app, port=port, log_level="warning", access_log=False, lifespan="off", backlog=2048)
+    config = uvicorn.Config(
+        app,
+        port=port,
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=2048,
+        timeout_keep_alive=300,
+    )
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
     while not server.started:
