@@ -48,7 +48,7 @@ def run_line(line: str, folder: Path, wanted: int, running: list[subprocess.Pope
     if line in NOT_HERE:
         return
     if line.startswith("claude mcp add "):
-        asyncio.run(connect(shlex.split(line)))
+        asyncio.run(connect(shlex.split(line), folder))
         return
     where = ROOT if line.startswith("make ") else folder
     command = ["bash", "-euo", "pipefail", "-c", line]
@@ -80,16 +80,17 @@ def run_line(line: str, folder: Path, wanted: int, running: list[subprocess.Pope
     assert done.returncode == wanted, f"$ {line}\nexit {done.returncode}, not {wanted}\n{done.stdout}\n{done.stderr}"
 
 
-async def connect(words: list[str]) -> None:
+async def connect(words: list[str], folder: Path) -> None:
     """Connect as the written line would have Claude Code connect, and list the tools."""
     from mcp.client.client import Client
-    from mcp.client.stdio import StdioServerParameters
+    from mcp.client.stdio import StdioServerParameters, stdio_client
 
     if "--" in words:
         command, *arguments = words[words.index("--") + 1 :]
-        server: object = StdioServerParameters(
+        parameters = StdioServerParameters(
             command=str(Path(sys.executable).parent / Path(command).name), args=arguments
         )
+        server: object = stdio_client(parameters, errlog=(folder / "stdio.log").open("w"))
     else:
         server = words[-1]
     async with Client(server) as client:  # type: ignore[arg-type]
