@@ -334,14 +334,17 @@ def interrupt(lane: str, delay: float, after_begin: bool, times: int) -> tuple[s
 @pytest.mark.slow
 @pytest.mark.parametrize("lane", ["local", "thin", "official"])
 def test_case_11_sigint_in_mid_run_ends_it_at_once_with_every_rollout_accounted_for(lane: str) -> None:
-    out, err, seconds, code = interrupt(lane, 0.3, after_begin=True, times=1)
-    assert seconds < 12
-    assert "episodes 0 every one that began has a trace" in out
-    assert out.endswith("interrupted\n")
-    # In process all 16 rollouts may be between two episodes at once; over HTTP some are always in a call.
-    assert "cancelled" in out or lane == "local"
-    assert not any(word in err for word in ("Traceback", "never retrieved", "destroyed", "Unclosed")), err
-    assert code == 0
+    for _ in range(4):
+        out, err, seconds, code = interrupt(lane, 0.3, after_begin=True, times=1)
+        assert seconds < 12
+        assert "episodes 0 every one that began has a trace" in out
+        assert out.endswith("interrupted\n")
+        assert not any(word in err for word in ("Traceback", "never retrieved", "destroyed", "Unclosed")), err
+        assert code == 0
+        # All 16 rollouts may be between two episodes at once: in process often, over HTTP hardly ever.
+        if "cancelled" in out or lane == "local":
+            return
+    pytest.fail("no interrupt came while an episode was played")
 
 
 @pytest.mark.slow

@@ -40,6 +40,8 @@ class Wire:
 
     def __init__(self) -> None:
         sys.stdout.flush()
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True)  # it is a log now: it must be there when the process dies
         self.input, self.output = os.dup(0), os.dup(1)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
