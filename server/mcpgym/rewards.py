@@ -54,7 +54,7 @@ def reward(function: Any = None, /, **options: float) -> Any:
 
     Parameters are given by name: ``transcript`` (what the policy wrote; without one the component is null), ``task``,
     ``calls`` (the episode's :class:`~mcpgym.CallRecord` log); any other name gets the episode's state. It may be
-    ``async``, and may return None for "cannot be told".
+    ``async``, may return True or False for 1 or 0, and None for "cannot be told".
 
     Args:
         function: the method, when the decorator is used bare.
@@ -155,7 +155,7 @@ async def score(rewards: Mapping[str, Reward], environment: object, state: objec
 
 
 def _checked(item: Reward, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if not isinstance(value, numbers.Real):
         raise RewardError(f"reward {item.name!r} gave {type(value).__name__}, not a number")
     try:
         number = float(value)
