@@ -21,7 +21,7 @@ from rich.table import Table
 from tests.bench.load import Server
 from tests.bench.servers import Counter
 
-CALLS = {"bare": 4_000, "fast": 4_000, "sdk": 1_000, "fastmcp": 300}
+CALLS = {"bare": 10_000, "fast": 10_000, "sdk": 2_000, "fastmcp": 500}
 """How many calls each server gets in a round."""
 NAMES = {
     "bare": "bare ASGI JSON endpoint",
