@@ -204,7 +204,7 @@ def _its_own_fault(what: str) -> Iterator[None]:
         yield
     except McpgymError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = f"{what} failed: {type(error).__name__}: {error}. mcpgym check tells what an environment must do"
         raise EpisodeError(text) from error
 

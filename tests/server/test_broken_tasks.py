@@ -30,6 +30,10 @@ class Broken(Environment[Task, Any]):
         match self.fault:
             case "raises":
                 raise KeyError("the secret answer")
+            case "refuses":
+                raise ValueError("the secret answer")
+            case "exits":
+                raise SystemExit("the secret answer")
             case "rows":
                 return [{"role": "user", "content": "a row of a dataset"}]
             case "none":
@@ -49,6 +53,8 @@ class Broken(Environment[Task, Any]):
 
 FAULTS = {
     "raises": r"broken: tasks\('train'\) failed: KeyError.*mcpgym check",
+    "refuses": r"broken: tasks\('train'\) failed: ValueError",
+    "exits": r"broken: tasks\('train'\) failed: SystemExit",
     "rows": r"broken: tasks\('train'\) failed: TypeError: it has dict for a task, not mcpgym.Task",
     "none": r"broken: tasks\('train'\) failed: TypeError",
     "message": "broken could not begin task train-0: a message is str",
@@ -69,19 +75,21 @@ def test_opening_and_listing_say_what_is_wrong(fault: str) -> None:
     asyncio.run(main())
 
 
-def test_players_do_not_read_what_it_raised() -> None:
+@pytest.mark.parametrize("fault", ["raises", "refuses", "exits"])
+def test_players_do_not_read_what_it_raised(fault: str) -> None:
     async def main() -> None:
-        episodes = Episodes({"broken": Broken("raises")})
+        episodes = Episodes({"broken": Broken(fault)})
         async with (
             serving(episodes, secret="a-secret-of-the-tests") as server,
             Client(f"{server.url}/broken/mcp") as client,
         ):
-            started = await client.call_tool("start_episode", {"task": "train-0"})
-            assert started.is_error
-            assert "secret" not in started.content[0].text
-            with pytest.raises(MCPError) as caught:
-                await client.read_resource("env://broken/task/train-0")
-            assert "secret" not in str(caught.value)
+            for arguments in ({"task": "train-0"}, {}):
+                started = await client.call_tool("start_episode", arguments)
+                assert started.is_error
+                assert started.content[0].text == "start_episode failed inside the environment; try another task"
+            for resource in ("task/train-0", "tasks/train"):
+                with pytest.raises(MCPError, match=r"^the environment could not say$"):
+                    await client.read_resource(f"env://broken/{resource}")
 
     asyncio.run(main())
 

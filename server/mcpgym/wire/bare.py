@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import logging
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,8 @@ from mcpgym.messages import Message
 from mcpgym.schema import MAX_NAME, ArgumentParser
 from mcpgym.tools import Tool
 from mcpgym.wire.players import Face, PromptInfo, face_of, listed, shorten_instructions, title_of
+
+logger = logging.getLogger(__name__)
 
 START = "start_episode"
 SERVER = "mcpgym"
@@ -186,7 +189,8 @@ class BarePlayer:
             episode = await self._open(name, given["task"])
         except (ValueError, ConfigurationError, TooManyEpisodes) as error:
             return _problem(str(error))
-        except EpisodeError:  # logged where it arose; its text may tell of what is hidden
+        except EpisodeError as error:  # its text may tell of what is hidden
+            logger.error("an episode could not be started: %s", error)
             return _problem(f"{START} failed inside the environment; try another task")
         prompt = "\n\n".join(message["content"] for message in episode.messages)
         return CallResult(f"episode: {self._handles.add(episode)}\n\n{prompt}")
@@ -197,7 +201,7 @@ class BarePlayer:
             return await self._episodes.open(name, task=task, seed=seed, guest=True)
         environment = self._episodes.environment(name)
         split = environment.splits[-1]
-        if not (count := len(environment.tasks(split))):
+        if not (count := environment.size(split)):
             raise UnknownNameError("task", f"any of {split}", [])
         return await self._episodes.open(name, split=split, index=secrets.randbelow(count), seed=seed, guest=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,8 @@ from mcpgym.messages import Message
 from mcpgym.wire import resources
 from mcpgym.wire.players import Face, Player
 from mcpgym.wire.results import call_result, idempotency_key
+
+logger = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 
@@ -75,7 +78,8 @@ def mcp_server(
     async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         try:
             mime, text = resources.read(player_of(context)[0].environments, str(params.uri))
-        except EpisodeError:  # what an environment raised may tell of what is hidden
+        except EpisodeError as error:  # what an environment raised may tell of what is hidden
+            logger.error("a resource could not be read: %s", error)
             raise MCPError(code=types.INTERNAL_ERROR, message="the environment could not say") from None
         except (McpgymError, ValueError) as error:
             raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None

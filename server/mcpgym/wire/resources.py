@@ -46,6 +46,7 @@ def read(environments: Environments, uri: str) -> tuple[str, str]:
 
     Raises:
         UnknownNameError, ConfigurationError: there is none; the message says what there is.
+        EpisodeError: the environment cannot make its tasks; the message is not for players.
     """
     parts = urlsplit(uri)
     name, path = unquote(parts.netloc), [unquote(part) for part in parts.path.split("/")[1:]]
@@ -73,19 +74,17 @@ def rules(environment: Environment[Any, Any, Any]) -> str:
 
 
 def _page(environment: Environment[Any, Any, Any], split: str, offset: int) -> dict[str, Any]:
-    if split not in environment.splits:
-        raise UnknownNameError("split", split, environment.splits)
-    tasks = environment.tasks(split)
-    last = min(offset + PAGE, len(tasks))
+    ids = [task.id for task in environment.tasks_at(split, offset, PAGE)]
+    total, after = environment.size(split), offset + len(ids)
     page: dict[str, Any] = {
         "environment": environment.name,
         "split": split,
-        "total": len(tasks),
+        "total": total,
         "offset": offset,
-        "ids": [tasks[index].id for index in range(offset, last)],
+        "ids": ids,
     }
-    if last < len(tasks):
-        page["next"] = f"env://{environment.name}/tasks/{quote(split)}?offset={last}"
+    if after < total:
+        page["next"] = f"env://{environment.name}/tasks/{quote(split)}?offset={after}"
     return page
 
 
