@@ -13,6 +13,7 @@ from mcpgym.episodes import Episodes
 from mcpgym.errors import ConfigurationError
 from mcpgym.registry import load_environment
 from mcpgym_clients.connection import own_server, running_server
+from mcpgym_clients.console import warn
 from mcpgym_clients.eval_options import EvalOptions
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.options import parse_config
@@ -50,6 +51,8 @@ async def open_arena(options: EvalOptions) -> AsyncIterator[Arena]:
                 local = load_environment(options.environment, config)
             name = options.environment if local is None else local.name
             control = await stack.enter_async_context(running_server(options.server, options.secret_file))
+            if local is not None and ":" not in options.policy:
+                await _warn_of_another_version(control, local, options.policy)
         else:
             local = load_environment(options.environment, config)
             name, config = local.name, {}
@@ -60,6 +63,17 @@ async def open_arena(options: EvalOptions) -> AsyncIterator[Arena]:
         lane = McpLane(control) if options.lane_name == "mcp" else ControlLane(control)
         stack.push_async_callback(lane.aclose)
         yield Arena(control, lane, name, config, local)
+
+
+async def _warn_of_another_version(control: ControlPlane, local: Environment[Any, Any, Any], policy: str) -> None:
+    """A reference policy reads what the environment installed here writes; the server may have another."""
+    for served in await control.environments():
+        here, there = (local.version, local.schema_hash), (served.version, served.schema_hash)
+        if served.name == local.name and here != there:
+            warn(
+                f"{policy} is {local.name} {local.version}'s own policy, and the server has {local.name} "
+                f"{served.version}" + ("" if here[1] == there[1] else " with other tools") + "; it may misread it"
+            )
 
 
 async def require_tasks(arena: Arena, split: str, count: int, *, fewer: bool = False) -> int:
