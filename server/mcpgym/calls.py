@@ -73,7 +73,7 @@ def _written(arguments: Any) -> str:
 
 def sendable(text: str) -> str:
     """``text`` as UTF-8 can carry it: a lone surrogate (from a file name, or from a policy) is written out."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def answer_text(answer: Any) -> str:

@@ -239,8 +239,7 @@ class Episode:
         return self._record(tool.name, arguments, f"{tool.name} failed inside the environment", True, started)
 
     def _record(self, name: str, arguments: Mapping[str, Any], text: str, is_error: bool, started: float) -> CallResult:
-        if not text.isascii():
-            text = sendable(text)
+        text = sendable(text)
         record = CallRecord(name, arguments, text, is_error, (time.perf_counter() - started) * 1e3)
         self.calls.append(record)
         self._logged += len(text) + weight(arguments)

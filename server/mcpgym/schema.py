@@ -20,6 +20,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, PydanticSchemaGenerationError, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
+from mcpgym.calls import sendable
 from mcpgym.errors import SchemaError
 from mcpgym.parameter_types import described, refuse_other_types, refuse_unknown_types
 
@@ -143,8 +144,7 @@ class ArgumentParser:
             f"{name}: {_kind(prop)}{'' if name in required else ' (optional)'}"
             for name, prop in self.schema["properties"].items()
         )
-        text = f"{self.tool}: {'; '.join(problems)}. Expected {{{expected}}}."
-        return text.encode("utf-8", "backslashreplace").decode()
+        return sendable(f"{self.tool}: {'; '.join(problems)}. Expected {{{expected}}}.")
 
 
 def _fixed_point(tool: str, raw: dict[str, Any], *, made: bool = False) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from mcpgym.calls import sendable
 from mcpgym.errors import McpgymError
 
 RULES = {
@@ -76,7 +77,7 @@ class Report:
 
     def add(self, rule: str, problem: str, where: str, fix: str) -> None:
         """Add a finding, once, and at most three of one rule: the first ones tell enough."""
-        finding = Finding(rule, _printable(problem), _printable(where), fix)
+        finding = Finding(rule, sendable(problem), sendable(where), fix)
         if rule not in RULES:
             raise KeyError(rule)
         if finding not in self.findings and len(self.of(rule)) < 3:
@@ -103,7 +104,3 @@ class Report:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
-
-
-def _printable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()

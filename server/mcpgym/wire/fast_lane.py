@@ -16,9 +16,9 @@ from typing import Any
 
 from mcp_types.methods import serialize_server_result
 
-from mcpgym.calls import CallResult
+from mcpgym.calls import CallResult, sendable
 from mcpgym.environment import Environment
-from mcpgym.wire.results import call_result, readable
+from mcpgym.wire.results import call_result
 
 VERSION = "2026-07-28"
 _VERSION_META = "io.modelcontextprotocol/protocolVersion"
@@ -94,7 +94,7 @@ class FastLane:
         identity = (environment.name, environment.version)
         frames = self._frames.get(identity) or self._learn(identity)
         before, after = frames[result.done, result.is_error]
-        return f'{{"jsonrpc":"2.0","id":{call.id},{before}{quote(readable(result.text))}{after}'.encode("ascii")
+        return f'{{"jsonrpc":"2.0","id":{call.id},{before}{quote(sendable(result.text))}{after}'.encode("ascii")
 
     def _learn(self, identity: tuple[str, str]) -> _Frames:
         """What stands before and after a result's text, as the SDK writes it."""

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from mcpgym.calls import CallResult
+from mcpgym.calls import CallResult, sendable
 
 DONE_KEY = "mcpgym/done"
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
@@ -26,17 +26,10 @@ def call_result(result: CallResult, server_info: Mapping[str, str] | None) -> di
         meta[SERVER_INFO_KEY] = dict(server_info)
     shaped: dict[str, Any] = {"_meta": meta} if meta else {}
     return shaped | {
-        "content": [{"type": "text", "text": readable(result.text)}],
+        "content": [{"type": "text", "text": sendable(result.text)}],
         "isError": result.is_error,
         "resultType": "complete",
     }
-
-
-def readable(text: str) -> str:
-    """``text`` where every character can be sent: a lone surrogate, which UTF-8 has not, becomes its escape."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def idempotency_key(meta: Any, header: str | None) -> str | None:
