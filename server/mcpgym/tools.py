@@ -40,25 +40,15 @@ class Tool:
     read_only: bool = False
     parser: ArgumentParser = field(repr=False, compare=False, kw_only=True)
 
-    @property
+    @cached_property
     def is_async(self) -> bool:
         """Whether the handler is a coroutine function."""
-        return self._is_async
-
-    @cached_property
-    def _is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.handler)
 
     @cached_property
     def listing(self) -> dict[str, Any]:
         """The tool as a model sees it: ``name``, ``description`` and ``inputSchema`` (do not change it)."""
         return {"name": self.name, "description": self.description, "inputSchema": self.parser.schema}
-
-    @cached_property
-    def openai(self) -> dict[str, Any]:
-        """The tool in the chat-completions format."""
-        function = {"name": self.name, "description": self.description, "parameters": self.parser.schema}
-        return {"type": "function", "function": function}
 
 
 @overload
@@ -85,14 +75,14 @@ def tool(handler: Any = None, /, **options: Any) -> Any:
         **options: ``name`` (default: the method's), ``title`` (for people), ``description`` (default: the docstring's
             first paragraph), ``timeout`` in seconds, ``inline`` and ``read_only`` (see :class:`Tool`).
     """
+
+    def mark(method: Any) -> Any:
+        setattr(method, _MARK, options)
+        return method
+
     if handler is None:
-        return lambda function: tool(_mark(function, options))
-    return _mark(handler, {}) if not hasattr(handler, _MARK) else handler
-
-
-def _mark(function: Any, options: dict[str, Any]) -> Any:
-    setattr(function, _MARK, options)
-    return function
+        return mark
+    return handler if hasattr(handler, _MARK) else mark(handler)  # decorated twice, its options stay
 
 
 def find_tools(cls: type) -> dict[str, Tool]:

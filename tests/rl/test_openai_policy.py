@@ -276,7 +276,9 @@ def test_text_mode_describes_the_tools_and_reads_calls_out_of_the_text() -> None
     first, second = (request["messages"] for request in fake.requests)
     assert "tools" not in fake.requests[0]
     assert first[0]["role"] == "system"
-    assert json.dumps(rl_toys.Counter.tools["add"].openai["function"]) in first[0]["content"]
+    add = rl_toys.Counter.tools["add"].listing
+    shown = {"name": "add", "description": add["description"], "parameters": add["inputSchema"]}
+    assert json.dumps(shown) in first[0]["content"]
     assert second[-2]["content"] == 'Hm.\n<tool_call>\n{"name": "add", "arguments": {"amount": 1}}\n</tool_call>'
     assert second[-1] == {"role": "user", "content": "<tool_response>\ncount 1\n</tool_response>"}
     assert all(set(message) == {"role", "content"} for message in second)

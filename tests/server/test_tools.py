@@ -55,7 +55,6 @@ def test_a_tool_is_listed_as_it_is_written():
         "additionalProperties": False,
     }
     assert (renamed.title, renamed.timeout, renamed.is_async, renamed.inline) == ("For people", 3.0, True, False)
-    assert first.openai["function"]["parameters"] == first.listing["inputSchema"]
     assert [schema_faults("two", made.listing) for made in Two.tools.values()] == [[], []]
 
 
