@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast, get_args
+from typing import Any, Protocol, cast
 
 from mcpgym.calls import CallResult
 from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes, listings
 from mcpgym.errors import ConfigurationError, EpisodeError
-from mcpgym.messages import Message, Role
+from mcpgym.messages import Message, message_fault
 from mcpgym.rewards import Score
 
 
@@ -292,11 +292,6 @@ def checked_messages(messages: Sequence[Message]) -> Sequence[Message]:
         ConfigurationError: one has no known role or no text; the text says which.
     """
     for place, message in enumerate(messages):
-        if not isinstance(message, Mapping) or message.get("role") not in _ROLES:
-            raise ConfigurationError(f"messages[{place}]: needs a role; there is: {', '.join(_ROLES)}")
-        if not isinstance(message.get("content"), str):
-            raise ConfigurationError(f'messages[{place}]: needs its text as "content" (an empty one is "")')
+        if (fault := message_fault(message)) is not None:
+            raise ConfigurationError(f"messages[{place}] {fault}")
     return messages
-
-
-_ROLES = get_args(Role)

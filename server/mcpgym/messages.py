@@ -12,6 +12,7 @@ from typing import Literal, NotRequired, get_args
 from typing_extensions import TypedDict
 
 Role = Literal["system", "user", "assistant", "tool"]
+ROLES = get_args(Role)
 
 
 class FunctionCall(TypedDict):
@@ -81,10 +82,10 @@ def message_fault(message: object) -> str | None:
     """What is wrong with a chat message, whoever made it; None if nothing is."""
     if not isinstance(message, Mapping):
         return f"is {type(message).__name__}, not a mapping with role and content"
-    if message.get("role") not in get_args(Role):
-        return f"has the role {message.get('role')!r}; there is: {', '.join(get_args(Role))}"
+    if message.get("role") not in ROLES:
+        return f"has the role {message.get('role')!r}; there is: {', '.join(ROLES)}"
     if not isinstance(message.get("content"), str):
-        return f"has {type(message.get('content')).__name__} for content, not text"
+        return f'has {type(message.get("content")).__name__} for content, not text (none is "")'
     return None
 
 
