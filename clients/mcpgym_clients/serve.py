@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcpgym.control_plane.address import LOOPBACK
 from mcpgym.control_plane.secret import forget_secret, take_secret
 from mcpgym.episodes import Episodes, Limits
 from mcpgym.registry import environment_class, environment_names, load_environment
@@ -20,8 +21,6 @@ from mcpgym_clients.options import parse_config
 
 if TYPE_CHECKING:
     from mcpgym.wire.stdio import Wire
-
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True)

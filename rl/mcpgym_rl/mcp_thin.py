@@ -13,11 +13,11 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
 import aiohttp
 
+from mcpgym import __version__
 from mcpgym.calls import CallResult
 from mcpgym.errors import ServerUnavailable
 from mcpgym_rl.failures import explain
@@ -35,7 +35,7 @@ _INVALID_PARAMS = -32602
 _PLAIN = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": PROTOCOL,
-    "io.modelcontextprotocol/clientInfo": {"name": "mcpgym", "version": version("mcpgym")},
+    "io.modelcontextprotocol/clientInfo": {"name": "mcpgym", "version": __version__},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 _HEADERS = {

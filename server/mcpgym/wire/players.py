@@ -174,10 +174,6 @@ class EndedPlayer(_OneEpisode):
 
     async def call(self, name: str, arguments: Mapping[str, Any], key: str | None) -> CallResult:
         """An error that says so."""
-        return self.answer()
-
-    def answer(self) -> CallResult:
-        """What every call reads."""
         return CallResult(f"this episode has ended: {self.reason}", is_error=True, done=True)
 
     def prompts(self) -> Sequence[PromptInfo]:
