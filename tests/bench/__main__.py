@@ -149,7 +149,7 @@ def report(console: Console, costs: dict[str, Cost], steps: dict[str, float], ra
     if "fastmcp" in costs:
         console.print(f"FastMCP / fast lane: {costs['fastmcp'].ratio / costs['fast'].ratio:.1f} ×")
     else:
-        console.print("FastMCP is not installed here (pip install 'mcpgym[fastmcp]'); its row is left out.")
+        console.print("FastMCP is not installed here (make bench installs it); its row is left out.")
     for name, microseconds in steps.items():
         console.print(f"{name}: {microseconds:.1f} µs CPU")
     for name, rate in rates.items():

@@ -1,0 +1,64 @@
+"""What each part may import: of ours only what lies below it, of others only what pyproject.toml declares."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BELOW = {
+    "server": {"mcpgym"},
+    "environments": {"mcpgym", "mcpgym_environments"},
+    "rl": {"mcpgym", "mcpgym_rl"},
+    "clients": {"mcpgym", "mcpgym_rl", "mcpgym_clients"},
+}
+UNSEEN = {"httptools"}
+"""Declared and imported by another package for us: uvicorn's parser, which our connections are built on."""
+
+
+def imported(part: str) -> Iterator[tuple[str, Path]]:
+    for path in sorted((ROOT / part).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from ((alias.name, path) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}: write imports whole"
+                yield node.module or "", path
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("part", BELOW)
+def test_a_part_imports_of_ours_only_what_lies_below_it(part: str) -> None:
+    found = {(name.split(".")[0], path) for name, path in imported(part) if name.startswith("mcpgym")}
+    assert found
+    assert [(name, path.name) for name, path in found if name not in BELOW[part]] == []
+
+
+def test_an_environment_knows_no_transport_and_no_server() -> None:
+    above = re.compile(r"mcpgym\.(wire|control|control_\w+|episodes?|serving|background|connections|check)\b")
+    assert [(name, path.name) for name, path in imported("environments") if above.match(name)] == []
+
+
+def test_every_package_that_is_imported_is_declared_and_the_other_way_round() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {normal(re.split(r"[^\w.-]", line)[0]) for line in project["dependencies"]}
+    owners = packages_distributions()
+    used = {
+        normal(owner)
+        for part in BELOW
+        for name in {name.split(".")[0] for name, _ in imported(part)} - set(sys.stdlib_module_names)
+        if not name.startswith("mcpgym")
+        for owner in owners.get(name, [name])
+    }
+    assert used - declared == set()
+    assert declared - used - UNSEEN == set()
