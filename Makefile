@@ -24,7 +24,7 @@ install: $(VENV)/.installed
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mcpgym needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11 demo")'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
@@ -35,4 +35,4 @@ $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	touch $(VENV)/.installed $@
 
 clean:
-	rm -rf $(VENV) build dist runs *.egg-info
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
