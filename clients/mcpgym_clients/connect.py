@@ -39,12 +39,12 @@ def claude_stdio(name: str, environments: Sequence[str] = ()) -> str:
     return shlex.join(["claude", "mcp", "add", name, "--", *stdio_command(environments)])
 
 
-def claude_http(name: str, url: str = f"{HTTP_URL}/mcp") -> str:
+def claude_http(name: str) -> str:
     """What adds a running HTTP server to Claude Code."""
-    return shlex.join(["claude", "mcp", "add", "--transport", "http", name, url])
+    return shlex.join(["claude", "mcp", "add", "--transport", "http", name, f"{HTTP_URL}/mcp"])
 
 
-def client_json(name: str, environments: Sequence[str] = ()) -> str:
+def client_json(name: str) -> str:
     """The entry that most clients' configuration files take for a stdio server."""
-    command, *arguments = stdio_command(environments)
+    command, *arguments = stdio_command()
     return json.dumps({"mcpServers": {name: {"command": command, "args": arguments}}}, ensure_ascii=False)

@@ -14,15 +14,13 @@ from yarl import URL
 
 from mcpgym.calls import CallResult
 from mcpgym.control import Call, EnvironmentInfo, EpisodeStatus, OpenedEpisode, TaskInfo
-from mcpgym.control_plane.address import PREFIX, resolve_control_address, split_address
+from mcpgym.control_plane.address import PREFIX, split_address
 from mcpgym.control_plane.codec import MAX_CALLS, encode_strictly
 from mcpgym.control_plane.failures import decode_error
 from mcpgym.control_plane.secret import VARIABLE, checked_secret, configured_secret
 from mcpgym.errors import ConfigurationError, McpgymError, ServerUnavailable, UnknownEpisodeError
 from mcpgym.messages import Message
 from mcpgym.rewards import Score
-
-__all__ = ["HttpControl", "connect_control", "resolve_control_address"]
 
 T = TypeVar("T")
 
@@ -38,11 +36,6 @@ KEEP_SECONDS = 60.0
 """How long an idle connection is kept; the server keeps it longer, so a call never meets one that is just closing."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
-
-
-def connect_control(text: str, secret: str | None = None) -> HttpControl:
-    """A client of the control plane that ``text`` means; see :func:`resolve_control_address`."""
-    return HttpControl(*resolve_control_address(text, secret))
 
 
 class HttpControl:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -118,15 +118,16 @@ async def serving(
         yield Serving(control.url or "", control_listener.url, token, found is None, bare, control, control_listener)
 
 
-def run_server(episodes: Episodes, *, announce: Callable[[Serving], None] | None = None, **options: Any) -> int:
+def run_server(episodes: Episodes, **options: Any) -> int:
     """Serve ``episodes`` until SIGINT or SIGTERM, as a program's whole work, and return its exit code.
+
+    Where to connect is said on standard error; the secret only if it is new.
 
     The first signal ends it in order, within seconds; a second one at once. Where a tool's thread is stuck and would
     keep the process alive, the process is ended here and this function does not return.
 
     Args:
         episodes: what to serve.
-        announce: tells the user where to connect; by default on standard error, the secret only if it is new.
         **options: as for :func:`serving`.
 
     Returns:
@@ -135,14 +136,13 @@ def run_server(episodes: Episodes, *, announce: Callable[[Serving], None] | None
     Raises:
         ConfigurationError: as for :func:`serving`.
     """
-
     _allow_many_connections()
     options["secret"] = take_secret(options.get("secret"), options.pop("secret_file", None))
 
     async def serve(stopping: Stopping) -> None:
         async with serving(episodes, **options) as server:
             stopping.last_rites.append(server.control_listener.remove_file)
-            (announce or announce_server)(server)
+            announce_server(server)
             await stopping.wait()
 
     return Stopping().run(serve)

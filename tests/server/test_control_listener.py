@@ -16,8 +16,8 @@ import aiohttp
 import pytest
 from control_toys import SECRET, desk, http, served
 
-from mcpgym.control_client import HttpControl, resolve_control_address
-from mcpgym.control_plane.address import default_socket, socket_directory
+from mcpgym.control_client import HttpControl
+from mcpgym.control_plane.address import default_socket, resolve_control_address, socket_directory
 from mcpgym.control_plane.listeners import listen_tcp, listen_unix
 from mcpgym.errors import ConfigurationError
 from mcpgym.serving import serving

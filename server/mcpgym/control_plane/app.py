@@ -71,9 +71,7 @@ class Route(APIRoute):
         return answering
 
 
-def control_app(
-    control: ControlPlane, metrics: Metrics, secret: str, *, hosts: Collection[str] | None, max_body: int = MAX_BODY
-) -> ASGIApp:
+def control_app(control: ControlPlane, metrics: Metrics, secret: str, *, hosts: Collection[str] | None) -> ASGIApp:
     """The application.
 
     Args:
@@ -81,11 +79,10 @@ def control_app(
         metrics: what ``/metrics`` shows.
         secret: what a request must carry.
         hosts: names the Host header may have (without a port); None for any, as on a unix socket.
-        max_body: bytes a request's body may have.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.router.route_class = Route
-    _add_episodes(app, control, max_body)
+    _add_episodes(app, control)
     _add_catalogue(app, control)
     _add_server(app, metrics)
     app.add_exception_handler(HTTPException, _http_failure)
@@ -113,7 +110,7 @@ def _add_catalogue(app: FastAPI, control: ControlPlane) -> None:
         return answer({"tasks": found})
 
 
-def _add_episodes(app: FastAPI, control: ControlPlane, max_body: int) -> None:
+def _add_episodes(app: FastAPI, control: ControlPlane) -> None:
     @app.post(
         f"{PREFIX}/episodes",
         summary="Open an episode",
@@ -122,7 +119,7 @@ def _add_episodes(app: FastAPI, control: ControlPlane, max_body: int) -> None:
     )
     async def open_episode(request: Request) -> Response:
         """Answers with its token, the player's URL, the prompt, the tools and their schema hash."""
-        body = bodies.checked(bodies.OpenBody, codec.decode(await read(request, max_body)))
+        body = bodies.checked(bodies.OpenBody, codec.decode(await read(request)))
         opened = await while_connected(request, control.open(**body.model_dump()))
         if await request.is_disconnected():
             await control.close(opened.token)  # nobody will ever know its token
@@ -137,7 +134,7 @@ def _add_episodes(app: FastAPI, control: ControlPlane, max_body: int) -> None:
     )
     async def step(request: Request) -> Response:
         """Calls of one episode are answered in their order, calls of different episodes side by side."""
-        calls = codec.calls_of(codec.decode(await read(request, max_body)))
+        calls = codec.calls_of(codec.decode(await read(request)))
         results = await while_connected(request, control.step(calls))
         return Response(codec.encode_results(results), media_type="application/json")
 
@@ -149,7 +146,7 @@ def _add_episodes(app: FastAPI, control: ControlPlane, max_body: int) -> None:
     )
     async def respond(token: str, request: Request) -> Response:
         """For a policy that stopped without a tool call; null ends the rollout."""
-        messages = bodies.messages_of(codec.decode(await read(request, max_body)), optional=False)
+        messages = bodies.messages_of(codec.decode(await read(request)), optional=False)
         said = await while_connected(request, control.respond(token, messages or []))
         return answer({"messages": said})
 
@@ -166,7 +163,7 @@ def _add_episodes(app: FastAPI, control: ControlPlane, max_body: int) -> None:
     )
     async def score(token: str, request: Request) -> Response:
         """A component whose input was missing is null, and so is a total that needs it."""
-        body = await read(request, max_body)
+        body = await read(request)
         messages = bodies.messages_of(codec.decode(body), optional=True) if body else None
         return answer(await while_connected(request, control.score(token, messages)))
 
@@ -215,11 +212,11 @@ def failed(error: Exception) -> Response:
     return answer(value, status)
 
 
-async def read(request: Request, limit: int) -> bytes:
+async def read(request: Request) -> bytes:
     """The request's body.
 
     Raises:
-        HTTPException: it has more than ``limit`` bytes.
+        HTTPException: it has more than ``MAX_BODY`` bytes.
         ClientGone: it never came whole.
     """
     parts: list[bytes] = []
@@ -231,8 +228,8 @@ async def read(request: Request, limit: int) -> bytes:
             raise ClientGone
         part = message.get("body", b"")
         size += len(part)
-        if size > limit:
-            raise HTTPException(413, f"the body has more than {limit} bytes; send less, or in parts")
+        if size > MAX_BODY:
+            raise HTTPException(413, f"the body has more than {MAX_BODY} bytes; send less, or in parts")
         if not message.get("more_body", False):
             return part if not parts else b"".join([*parts, part])
         parts.append(part)

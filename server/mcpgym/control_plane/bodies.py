@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -154,10 +154,10 @@ def documented(model: type[BaseModel], *, required: bool = True) -> Mapping[str,
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
 
 
-def request_schemas(models: Sequence[type[BaseModel]] = REQUESTS) -> dict[str, Any]:
+def request_schemas() -> dict[str, Any]:
     """The JSON schemas of the request bodies and all they are made of, by name."""
     schemas: dict[str, Any] = {}
-    for model in models:
+    for model in REQUESTS:
         made = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= made.pop("$defs", {})
         schemas[model.__name__] = made
