@@ -88,6 +88,10 @@ def load(options: ServeOptions) -> Episodes:
     """The environments that were asked for, each under its configuration.
 
     An installed environment that is broken stops the server only when it was asked for by name.
+
+    Raises:
+        UsageProblem: one is named twice, or there is none.
+        ConfigurationError: one that was asked for is not there, cannot be loaded, or its configuration does not fit.
     """
     wanted = {}
     for name in options.environments or environment_names():

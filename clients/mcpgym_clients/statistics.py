@@ -45,6 +45,9 @@ def wilson(successes: float, n: float, confidence: float = CONFIDENCE) -> tuple[
         successes: how often it happened, 0 to ``n``.
         n: out of how many, above 0.
         confidence: between 0 and 1.
+
+    Raises:
+        ValueError: the numbers are those of no share.
     """
     if not 0 <= successes <= n or n <= 0:
         raise ValueError(f"{successes} of {n} is no share")
@@ -110,7 +113,11 @@ def _variance(values: Sequence[float], centre: float, clusters: Sequence[Hashabl
 
 @cache
 def t_quantile(probability: float, degrees: int) -> float:
-    """The quantile of Student's t distribution, for a probability of at least one half; found by bisection."""
+    """The quantile of Student's t distribution, for a probability of at least one half; found by bisection.
+
+    Raises:
+        ValueError: the probability is none of these, or there is no degree of freedom.
+    """
     if not 0.5 <= probability < 1 or degrees < 1:
         raise ValueError(f"no quantile {probability} with {degrees} degrees of freedom")
     low, high = 0.0, 1.0

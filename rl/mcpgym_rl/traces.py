@@ -238,6 +238,7 @@ class TraceWriter:
 
         Raises:
             OSError: the disk did not take the whole line.
+            ValueError: the file has been closed.
         """
         if self._file is None:
             raise ValueError(f"{self.path} has been closed")

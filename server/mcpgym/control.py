@@ -83,10 +83,17 @@ class EpisodeStatus:
 
 
 class ControlPlane(Protocol):
-    """What a harness may ask of a server, with the errors of :mod:`mcpgym.errors` in every lane."""
+    """What a harness may ask of a server, with the errors of :mod:`mcpgym.errors` in every lane.
+
+    Over HTTP every method also raises ``ServerUnavailable`` when the server does not answer.
+    """
 
     async def environments(self) -> list[EnvironmentInfo]:
-        """Every environment that is served."""
+        """Every environment that is served.
+
+        Raises:
+            EpisodeError: an environment cannot count its tasks.
+        """
         ...
 
     async def tasks(
@@ -98,7 +105,13 @@ class ControlPlane(Protocol):
         limit: int = 100,
         config: Mapping[str, Any] | None = None,
     ) -> list[TaskInfo]:
-        """Tasks ``offset`` to ``offset + limit`` of a split; fewer where it ends."""
+        """Tasks ``offset`` to ``offset + limit`` of a split; fewer where it ends.
+
+        Raises:
+            UnknownNameError: there is no such environment, split or configuration field.
+            ConfigurationError: the offset is negative, the limit not in 0 to 10000, or a value does not fit its field.
+            EpisodeError: the environment cannot make its tasks.
+        """
         ...
 
     async def open(
@@ -111,7 +124,15 @@ class ControlPlane(Protocol):
         seed: int = 0,
         config: Mapping[str, Any] | None = None,
     ) -> OpenedEpisode:
-        """Open an episode of one task."""
+        """Open an episode of one task.
+
+        Raises:
+            UnknownNameError: there is no such environment, task, split or configuration field.
+            ConfigurationError: a task and a split are both given, or neither; the split ends before the index; a value
+                does not fit its field.
+            TooManyEpisodes: the server's cap is reached.
+            EpisodeError: the environment could not begin it.
+        """
         ...
 
     async def step(self, calls: Sequence[Call]) -> list[CallResult]:
@@ -123,19 +144,42 @@ class ControlPlane(Protocol):
         ...
 
     async def respond(self, token: str, messages: Sequence[Message]) -> list[Message] | None:
-        """What the environment says as the user after ``messages``; None ends the rollout."""
+        """What the environment says as the user after ``messages``; None ends the rollout.
+
+        Raises:
+            ConfigurationError: a message has no role or no text.
+            UnknownEpisodeError: no episode ever had this token.
+            EpisodeEnded: it was closed or has expired.
+            EpisodeError: the environment failed.
+        """
         ...
 
     async def status(self, token: str) -> EpisodeStatus:
-        """Where the episode stands; also of one that has ended."""
+        """Where the episode stands; also of one that has ended.
+
+        Raises:
+            UnknownEpisodeError: no episode ever had this token.
+        """
         ...
 
     async def score(self, token: str, messages: Sequence[Message] | None = None) -> Score:
-        """The score, with the transcript where there is one."""
+        """The score, with the transcript where there is one.
+
+        Raises:
+            ConfigurationError: a message has no role or no text.
+            UnknownEpisodeError: no episode ever had this token.
+            EpisodeEnded: it was closed or has expired.
+            EpisodeError: its environment broke; it has no score.
+            RewardError: a reward failed, or gave a value outside its range.
+        """
         ...
 
     async def close(self, token: str) -> None:
-        """End the episode."""
+        """End the episode.
+
+        Raises:
+            UnknownEpisodeError: no episode ever had this token. (Ending one that has ended does nothing.)
+        """
         ...
 
     async def aclose(self) -> None:

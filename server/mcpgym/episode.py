@@ -278,7 +278,8 @@ class Episode:
         """What the environment says, as the user, to a policy that stopped without a tool call; None ends it.
 
         Raises:
-            EpisodeError: the episode was closed, or the environment failed.
+            EpisodeEnded: the episode was closed.
+            EpisodeError: the environment failed.
         """
         self.last_used = time.monotonic()
         async with self._lock:
@@ -305,7 +306,8 @@ class Episode:
         """The episode's score; ``transcript`` is what the policy wrote, where the caller has it.
 
         Raises:
-            EpisodeError: the episode was closed or broke; it has no score.
+            EpisodeEnded: the episode was closed.
+            EpisodeError: it broke, so it has no score.
             RewardError: a reward failed or is out of its range.
         """
         self.last_used = time.monotonic()

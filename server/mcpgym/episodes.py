@@ -150,6 +150,7 @@ class Episodes:
             ConfigurationError: task and split are both given, or neither; a value does not fit.
             TooManyEpisodes: the cap is reached.
             EpisodeError: the environment could not begin it.
+            EpisodeEnded: the server was closed meanwhile.
         """
         environment = self.environment(name, config)
         row = _row(environment, task, split, index)
