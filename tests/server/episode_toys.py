@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -187,3 +188,10 @@ def lab(limits: Limits | None = None, **config: Any) -> Episodes:
 async def opened(seed: int = 0, **config: Any) -> tuple[Episodes, Episode]:
     episodes = lab(**config)
     return episodes, await episodes.open("lab", split="train", seed=seed)
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for what a thread does; a fixed pause would be too short on a loaded machine."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.001)

@@ -8,7 +8,7 @@ import time
 import weakref
 
 import pytest
-from episode_toys import Lab, LabConfig, lab, opened
+from episode_toys import Lab, LabConfig, lab, opened, until
 
 from mcpgym import episodes as module
 from mcpgym.episode import Episode
@@ -226,12 +226,11 @@ def test_closing_with_a_thread_at_work_releases_the_state_and_frees_the_thread()
     async def main():
         episodes, episode = await opened()
         call = asyncio.create_task(episode.call("block", {"what": "x"}))
-        await asyncio.sleep(0.05)
+        await until(lambda: episode.state.log == ["begin x"])
         await episodes.close(episode.token)
         assert (await call).is_error
         assert episode.state.closed == 1
-        await asyncio.sleep(0.05)
-        assert episode.state.log[-1] == "end x"
+        await until(lambda: episode.state.log[-1] == "end x")
 
     asyncio.run(main())
 
