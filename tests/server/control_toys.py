@@ -133,3 +133,11 @@ async def http(server: Serving, secret: str | None = SECRET) -> AsyncIterator[ai
     base = "http://control" if unix else server.control_url
     async with aiohttp.ClientSession(base, connector=connector, headers=headers) as session:
         yield session
+
+
+async def busy(server: Serving, *tokens: str) -> None:
+    """Wait until each of these episodes answers a call."""
+    async with asyncio.timeout(10):
+        while not all(server.episodes.get(token).busy for token in tokens):
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.01)  # a few turns of the loop, in which the tool itself begins

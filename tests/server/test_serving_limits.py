@@ -10,7 +10,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from control_toys import SECRET, Desk, desk, http, served
+from control_toys import SECRET, Desk, busy, desk, http, served
 
 from mcpgym.control import Call
 from mcpgym.control_client import HttpControl
@@ -145,7 +145,7 @@ def test_case_8_a_client_that_goes_away_in_mid_call_cancels_it_and_the_episode_l
             token = (await control.open("desk", split="train")).token
             async with HttpControl(server.control_url, SECRET) as other:
                 call = asyncio.ensure_future(other.step([Call(token, "wait", {"seconds": 20.0})]))
-                await asyncio.sleep(0.3)
+                await busy(server, token)
                 call.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await call
@@ -190,7 +190,7 @@ def test_on_leaving_episodes_end_requests_finish_and_connections_close() -> None
             control = HttpControl(server.control_url, SECRET)
             token = (await control.open("desk", split="train")).token
             running = asyncio.ensure_future(control.step([Call(token, "wait", {"seconds": 0.8})]))
-            await asyncio.sleep(0.2)
+            await busy(server, token)
             await stack.aclose()
             (result,) = await running
             assert result.text == "waited", "a call in flight was cut off"
@@ -210,7 +210,7 @@ def test_a_stuck_thread_does_not_keep_the_server_from_leaving() -> None:
             control = HttpControl(server.control_url, SECRET)
             token = (await control.open("desk", split="train")).token
             stuck: Any = asyncio.ensure_future(control.step([Call(token, "work", {"seconds": 12.0, "number": 1})]))
-            await asyncio.sleep(0.3)
+            await busy(server, token)
             started = time.monotonic()
         took = time.monotonic() - started
         await asyncio.wait({stuck}, timeout=5)
@@ -233,8 +233,7 @@ def test_case_8_a_call_that_the_servers_end_cuts_short_says_so_and_leaves_no_tra
                 control = await stack.enter_async_context(HttpControl(server.control_url, SECRET))
                 tokens = [(await control.open("desk", split="train")).token for _ in range(3)]
                 slow = [asyncio.ensure_future(control.step([Call(one, "wait", {"seconds": 30})])) for one in tokens]
-                while not all(server.episodes.get(token).busy for token in tokens):
-                    await asyncio.sleep(0.01)
+                await busy(server, *tokens)
             return [(await one)[0].text for one in slow]
 
     assert asyncio.run(run()) == ["this episode has ended: closed with the server"] * 3
