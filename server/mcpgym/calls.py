@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MAX_DEPTH = 64
@@ -44,16 +44,18 @@ def weight(arguments: Any) -> int:
 
 def too_deep(arguments: Any) -> bool:
     """Whether ``arguments`` have more than ``MAX_DEPTH`` levels."""
-    level = _containers([arguments])
+    level = [arguments]
     for _ in range(MAX_DEPTH):
-        if not level:
+        below: list[Any] = []
+        for node in level:
+            if isinstance(node, dict):
+                below.extend(node.values())
+            elif isinstance(node, list):
+                below.extend(node)
+        if not below:
             return False
-        level = [inner for node in level for inner in _containers(node.values() if isinstance(node, dict) else node)]
-    return bool(level)
-
-
-def _containers(values: Iterable[Any]) -> list[Any]:
-    return [value for value in values if isinstance(value, (dict, list))]
+        level = below
+    return any(isinstance(node, (dict, list)) for node in level)
 
 
 def fingerprint(arguments: Any) -> str:

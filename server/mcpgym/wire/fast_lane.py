@@ -52,6 +52,7 @@ class FastLane:
 
     def __init__(self) -> None:
         self._frames: dict[tuple[str, str], _Frames] = {}
+        self._client: tuple[Any, Any] | None = None
 
     def read(self, headers: Mapping[bytes, bytes], body: bytes) -> FastCall | None:
         """The call in a request, or None where the SDK should look at it.
@@ -84,10 +85,21 @@ class FastLane:
             or type(meta) is not dict
             or type(arguments) is not dict
             or not _is_named(headers.get(b"mcp-name"), name)
-            or not _is_plain(meta)
+            or not self._is_complete(meta)
         ):
             return None
         return FastCall(made, name, arguments, meta)
+
+    def _is_complete(self, meta: dict[str, Any]) -> bool:
+        """Whether the envelope is complete and plain. Clients repeat themselves: the last one's words are known."""
+        if meta.get(_VERSION_META) != VERSION or _LEVEL_META in meta:
+            return False
+        client = (meta.get(_CAPABILITIES_META), meta.get(_INFO_META, _ABSENT))
+        if client != self._client:
+            if not _is_plain(*client):
+                return False
+            self._client = client
+        return type(meta.get("progressToken", "")) in (str, int)
 
     def answer(self, call: FastCall, environment: Environment[Any, Any, Any], result: CallResult) -> bytes:
         """The body of the response."""
@@ -113,6 +125,8 @@ class FastLane:
 
 _NONE: dict[str, Any] = {}
 """Stands for arguments that were not given."""
+_ABSENT = object()
+"""Stands for a client that does not name itself; equal to nothing that JSON can bring."""
 
 
 def _id(given: Any) -> str | None:
@@ -126,19 +140,15 @@ def _is_named(header: bytes | None, name: str) -> bool:
     return header is not None and name.isascii() and header == name.encode() and not name.startswith("=?")
 
 
-def _is_plain(meta: dict[str, Any]) -> bool:
-    """Whether the envelope is complete, and made of what needs no model to check it."""
-    if meta.get(_VERSION_META) != VERSION or _LEVEL_META in meta:
-        return False
-    capabilities, info = meta.get(_CAPABILITIES_META), meta.get(_INFO_META, _NONE)
-    if type(capabilities) is not dict or type(info) is not dict:
+def _is_plain(capabilities: Any, info: Any) -> bool:
+    """Whether what a client says of itself needs no model to check it."""
+    if type(capabilities) is not dict:
         return False
     for name, value in capabilities.items():
         if name not in _PLAIN_CAPABILITIES or value != {}:
             return False
-    for name, value in info.items():
-        if name not in _PLAIN_INFO or type(value) is not str:
-            return False
-    if info is not _NONE and not ("name" in info and "version" in info):
+    if info is _ABSENT:
+        return True
+    if type(info) is not dict or "name" not in info or "version" not in info:
         return False
-    return type(meta.get("progressToken", "")) in (str, int)
+    return all(name in _PLAIN_INFO and type(value) is str for name, value in info.items())
