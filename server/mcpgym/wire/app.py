@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 
 from starlette.types import Message, Receive, Scope, Send
 
-from mcpgym.episode import Episode
 from mcpgym.episodes import Episodes
 from mcpgym.errors import EpisodeError
 from mcpgym.wire.bare import BarePlayer, Handles
-from mcpgym.wire.fast_lane import FastCall, FastLane
+from mcpgym.wire.fast_lane import FastLane
 from mcpgym.wire.hosting import Hosting
 from mcpgym.wire.hosts import HostCheck
 from mcpgym.wire.mcp_server import KEY, PLAYER
@@ -28,7 +27,7 @@ ResultT = TypeVar("ResultT")
 MAX_BODY = 1024 * 1024
 """Bytes of a request's body beyond which it is refused."""
 
-_EPISODE = re.compile(r"/e/([0-9a-f]{32})/mcp")
+_EPISODE_LENGTH = len("/e//mcp") + 32
 _BARE = re.compile(r"/(?:([A-Za-z0-9_-]+)/)?mcp")
 
 
@@ -107,10 +106,10 @@ class PlayerApp:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
         once = len(headers) == len(scope["headers"])
-        hosts = [headers[b"host"]] if once and b"host" in headers else _all(scope, b"host")
-        origins = _all(scope, b"origin") if b"origin" in headers else ()
-        if (problem := self._hosts.problem(hosts, origins)) is not None:
-            return await _refuse(send, *problem)
+        if not once or b"origin" in headers or headers.get(b"host") not in self._hosts.known:
+            problem = self._hosts.problem(_all(scope, b"host"), _all(scope, b"origin"))
+            if problem is not None:
+                return await _refuse(send, *problem)
         player = self._player(scope["path"])
         if player is None:
             return await _refuse(send, 404, "there is nothing here")
@@ -125,26 +124,21 @@ class PlayerApp:
         if once and self._fast_lane is not None and type(player) is EpisodePlayer:
             call = self._fast_lane.read(headers, body)
             if call is not None:
-                return await self._answer_fast(self._fast_lane, call, player.episode, header, receive, send)
+                key, episode = idempotency_key(call.meta, header), player.episode
+                result = episode.call_now(call.name, call.arguments, key)
+                if result is None:
+                    result = await _unless_gone(episode.call(call.name, call.arguments, key), receive)
+                    if result is None:
+                        return None
+                return await _send(send, 200, self._fast_lane.answer(call, episode.environment, result))
         replay = _Replay(body)
         handled = self._hosting.handle(player.face, {**scope, PLAYER: player, KEY: header}, replay, send)
         return await _unless_gone(handled, receive)
 
-    async def _answer_fast(
-        self, lane: FastLane, call: FastCall, episode: Episode, header: str | None, receive: Receive, send: Send
-    ) -> None:
-        key = idempotency_key(call.meta, header)
-        result = episode.call_now(call.name, call.arguments, key)
-        if result is None:
-            result = await _unless_gone(episode.call(call.name, call.arguments, key), receive)
-            if result is None:
-                return
-        await _send(send, 200, lane.answer(call, episode.environment, result))
-
     def _player(self, path: str) -> Player | None:
         """Who plays at ``path``; None where nobody does."""
-        if (match := _EPISODE.fullmatch(path)) is not None:
-            token = match[1]
+        if len(path) == _EPISODE_LENGTH and path.startswith("/e/") and path.endswith("/mcp"):
+            token = path[3:-4]
             try:
                 return EpisodePlayer(self._episodes.get(token))
             except EpisodeError:

@@ -17,13 +17,14 @@ class HostCheck:
 
     def __init__(self, allowed: Sequence[str] = ()) -> None:
         self._names = frozenset(name.lower() for name in (*LOOPBACK, *allowed))
-        self._known: set[bytes] = set()
+        self.known: set[bytes] = set()
+        """Host headers that were found to be ours."""
 
     def problem(self, hosts: Sequence[bytes], origins: Sequence[bytes]) -> tuple[int, str] | None:
         """The HTTP status and the reason to refuse a request with these headers, or None."""
         if len(hosts) != 1:
             return 400, "a request needs exactly one Host header"
-        if hosts[0] not in self._known and not self._learn(hosts[0]):
+        if hosts[0] not in self.known and not self._learn(hosts[0]):
             return (
                 421,
                 f"this server does not answer to the name {_shown(hosts[0])}; start it with --allowed-host for it",
@@ -38,8 +39,8 @@ class HostCheck:
         """Whether ``host`` is one of ours; if so it is remembered, as few of them occur."""
         if not self._is_ours(host.decode("latin-1")):
             return False
-        if len(self._known) < 256:
-            self._known.add(host)
+        if len(self.known) < 256:
+            self.known.add(host)
         return True
 
     def _is_ours(self, host: str) -> bool:
