@@ -15,10 +15,14 @@ async def asked(method: Callable[..., Any], *arguments: Any, **named: Any) -> An
     any other: that comes out as a ``RuntimeError``.
     """
     try:
-        answer = method(*arguments, **named)
-        return await answer if inspect.isawaitable(answer) else answer
+        return await settle(method(*arguments, **named))
     except (SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise  # it is we who are cancelled
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+async def settle(value: Any) -> Any:
+    """``value``, awaited if it is awaitable: environments may define most methods plain or ``async``."""
+    return await value if inspect.isawaitable(value) else value

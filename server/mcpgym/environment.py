@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, Generic, Literal, Protocol
@@ -207,8 +206,3 @@ def _its_own_fault(what: str) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         text = f"{what} failed: {type(error).__name__}: {error}. mcpgym check tells what an environment must do"
         raise EpisodeError(text) from error
-
-
-async def settle(value: Any) -> Any:
-    """``value``, awaited if it is awaitable: environments may define most methods plain or ``async``."""
-    return await value if inspect.isawaitable(value) else value

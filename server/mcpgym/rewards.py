@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from mcpgym.asking import asked
 from mcpgym.errors import ConfigurationError, RewardError
+from mcpgym.marks import marked_methods
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -75,18 +76,10 @@ def find_rewards(cls: type) -> dict[str, Reward]:
     Raises:
         ConfigurationError: a weight or range that is not finite, or an empty range.
     """
-    methods: dict[str, None] = {}
-    for base in reversed(cls.__mro__):
-        methods |= {name: None for name, value in vars(base).items() if hasattr(value, _MARK)}
     rewards = {}
-    for name in methods:
-        written, function = inspect.getattr_static(cls, name), getattr(cls, name)
-        if not hasattr(written, _MARK):
-            continue
+    for name, function, given in marked_methods(cls, _MARK, "reward", ConfigurationError):
         where = f"{cls.__name__}.{name}"
-        if isinstance(written, (staticmethod, classmethod)):
-            raise ConfigurationError(f"{where}: a reward is a plain method; leave out {type(written).__name__}")
-        options = _options(where, getattr(function, _MARK))
+        options = _options(where, given)
         rewards[name] = Reward(
             name=name,
             function=function,

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, TypeVar, overload
 
 from mcpgym.errors import SchemaError
+from mcpgym.marks import marked_methods
 from mcpgym.parameter_types import type_hints
 from mcpgym.schema import MAX_DESCRIPTION, NAME, ArgumentParser
 
@@ -92,16 +93,8 @@ def find_tools(cls: type) -> dict[str, Tool]:
         SchemaError: a tool cannot be listed at the fixed point, or two have one name.
     """
     tools: dict[str, Tool] = {}
-    methods: dict[str, None] = {}
-    for base in reversed(cls.__mro__):
-        methods |= {name: None for name, value in vars(base).items() if hasattr(value, _MARK)}
-    for method in methods:
-        written, function = inspect.getattr_static(cls, method), getattr(cls, method)
-        if not hasattr(written, _MARK):
-            continue  # overridden by something that is no tool
-        if isinstance(written, (staticmethod, classmethod)):
-            raise SchemaError(f"{cls.__name__}.{method}: a tool is a plain method; leave out {type(written).__name__}")
-        made = _make(cls, method, function, getattr(function, _MARK))
+    for method, function, options in marked_methods(cls, _MARK, "tool", SchemaError):
+        made = _make(cls, method, function, options)
         if made.name in tools:
             raise SchemaError(f"{cls.__name__}: two tools are called {made.name!r}; give one another name")
         tools[made.name] = made

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from mcpgym import Environment, Message, ReferencePolicy
-from mcpgym.environment import settle
+from mcpgym.asking import settle
 from mcpgym.episode import Episode
 from mcpgym.episodes import Episodes
 from mcpgym.messages import tool_answer

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from mcpgym.environment import ReferencePolicy, settle
+from mcpgym.asking import settle
+from mcpgym.environment import ReferencePolicy
 from mcpgym.messages import Message
 from mcpgym_rl.policy import EpisodeContext, Turn
 

@@ -6,11 +6,11 @@ import json
 from random import Random
 from typing import Any
 
+from mcpgym.asking import settle
 from mcpgym.check.plays import Act, Place, Plan, Player
 from mcpgym.check.report import Report
 from mcpgym.check.rules_plays import over, report_broken
 from mcpgym.check.rules_tasks import Make
-from mcpgym.environment import settle
 from mcpgym.messages import message_fault
 from mcpgym.tasks import derive_seed
 

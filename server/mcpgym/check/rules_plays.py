@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from mcpgym.asking import settle
 from mcpgym.check.plays import Act, Place, Plan, Play, Player, at_once, interleave, play
 from mcpgym.check.report import Report
 from mcpgym.check.rules_tasks import Make, compare_snapshots, snapshot
-from mcpgym.environment import Environment, settle
+from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes
 
 Planned = Sequence[tuple[Place, Plan]]
