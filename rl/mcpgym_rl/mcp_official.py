@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from mcpgym import meta_keys
 from mcpgym.calls import CallResult
 from mcpgym.errors import ServerUnavailable
 from mcpgym_rl.failures import explain, uninterrupted
-from mcpgym_rl.mcp_thin import IDEMPOTENCY_KEY, call_answered, call_refused
+from mcpgym_rl.mcp_thin import call_answered, call_refused
 
 ValueT = TypeVar("ValueT")
 
@@ -77,7 +78,7 @@ class OfficialConnection:
         """One tool call."""
 
         async def called() -> CallResult:
-            meta: Any = {IDEMPOTENCY_KEY: secrets.token_hex(16)}
+            meta: Any = {meta_keys.IDEMPOTENCY: secrets.token_hex(16)}
             try:
                 result = await self._client.call_tool(name, dict(arguments), meta=meta)
             except MCPError as error:

@@ -17,14 +17,12 @@ from typing import Any
 
 import aiohttp
 
-from mcpgym import __version__
+from mcpgym import __version__, meta_keys
 from mcpgym.calls import CallResult
 from mcpgym.errors import ServerUnavailable
 from mcpgym_rl.failures import explain
 
 PROTOCOL = "2026-07-28"
-DONE_KEY = "mcpgym/done"
-IDEMPOTENCY_KEY = "mcpgym/idempotencyKey"
 MAX_ANSWER = 32 * 1024 * 1024
 """The largest answer that is read, in bytes."""
 MAX_PAGES = 100
@@ -137,7 +135,7 @@ class ThinConnection:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> CallResult:
         """One tool call. What the server says of wrong names or arguments is the policy's to read."""
-        meta = {**_ENVELOPE, IDEMPOTENCY_KEY: secrets.token_hex(16)}
+        meta = {**_ENVELOPE, meta_keys.IDEMPOTENCY: secrets.token_hex(16)}
         params = {"name": name, "arguments": arguments, "_meta": meta}
         try:
             result = await self._client.request(self._url, "tools/call", params, name)
@@ -165,7 +163,7 @@ def call_answered(content: Any, is_error: Any, meta: Any) -> CallResult:
     """The result of a call, as MCP words it."""
     blocks = content if isinstance(content, list) else []
     texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
-    done = isinstance(meta, Mapping) and meta.get(DONE_KEY) is True
+    done = isinstance(meta, Mapping) and meta.get(meta_keys.DONE) is True
     return CallResult("\n".join(texts), is_error is True, done)
 
 

@@ -17,6 +17,8 @@ from mcpgym.connections import BoundedHttp
 
 logger = logging.getLogger(__name__)
 
+BACKLOG = 4096
+"""Connections that may wait to be accepted: a burst of episodes must not be refused."""
 KEEP_ALIVE_SECONDS = 300
 """How long an idle connection is kept; clients keep theirs for less, so that none calls into a closing one."""
 GRACE_SECONDS = 3
@@ -38,7 +40,7 @@ class HttpServer(uvicorn.Server):
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                backlog=4096,
+                backlog=BACKLOG,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )

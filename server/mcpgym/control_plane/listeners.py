@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mcpgym.background import BACKLOG
 from mcpgym.control_plane.address import LONGEST_PATH, default_socket, is_live, make_private
 from mcpgym.errors import ConfigurationError
-
-BACKLOG = 4096
 
 
 @dataclass(eq=False)

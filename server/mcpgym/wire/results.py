@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from mcpgym import meta_keys
 from mcpgym.calls import CallResult, sendable
 
-DONE_KEY = "mcpgym/done"
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
-KEY_NAMES = ("mcpgym/idempotencyKey", "claudecode/toolUseId")
+KEY_NAMES = (meta_keys.IDEMPOTENCY, "claudecode/toolUseId")
 """Where a call's ``_meta`` may carry its idempotency key, the first one that is a text counting."""
 MAX_KEY = 128
 
@@ -21,7 +21,7 @@ def call_result(result: CallResult, server_info: Mapping[str, str] | None) -> di
     ``server_info`` is for the 2026-07-28 era, where every result names its server: name and version are enough here,
     so that an icon of many kilobytes does not travel with each call.
     """
-    meta: dict[str, Any] = {DONE_KEY: True} if result.done else {}
+    meta: dict[str, Any] = {meta_keys.DONE: True} if result.done else {}
     if server_info is not None:
         meta[SERVER_INFO_KEY] = dict(server_info)
     shaped: dict[str, Any] = {"_meta": meta} if meta else {}
