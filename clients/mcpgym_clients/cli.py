@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mcpgym_clients import plain
+from mcpgym_clients import plain, training_commands
 from mcpgym_clients.failures import FAILURE, INTERRUPTED, USAGE, explain, fail
 from mcpgym_clients.starting import work_begins
 
@@ -309,6 +309,9 @@ def demo(
     work_begins()
 
     run(games, out)
+
+
+training_commands.register(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
