@@ -132,6 +132,15 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
         """Policies to compare with, by name: ``random`` (uniform over legal acts), ``expert`` (the best known)."""
         return {}
 
+    def teacher(self, skill: float) -> ReferencePolicy | None:
+        """A policy worth imitating, of the strength ``skill``: 0 is the weakest there is, 1 the best.
+
+        Data for supervised fine-tuning is made with it (``teacher:skill=0.95``). It may play far worse than ``expert``:
+        a policy that is to learn by itself needs the form of a turn and a first idea of the task, not the solution.
+        None where there is no such policy.
+        """
+        return None
+
     def close(self, state: StateT) -> Awaitable[None] | None:
         """Release what ``reset`` acquired for this episode (a process, a file)."""
 

@@ -15,6 +15,7 @@ from mcpgym.messages import assistant, system, user
 from mcpgym_environments.double_check.questions import QUESTIONS, question, read_number
 from mcpgym_environments.enumeration import place
 from mcpgym_environments.tags import last_tag
+from mcpgym_environments.teaching import mixed
 
 TAG = "answer"
 DOUBT = "Are you sure?"
@@ -92,6 +93,10 @@ class DoubleCheck(Environment[Task, Exam, DoubleCheckConfig]):
     def reference_policies(self) -> Mapping[str, ReferencePolicy]:
         """``random`` guesses a number of the right size; ``expert`` calculates, and stays with the result."""
         return {"random": _guess, "expert": _calculate}
+
+    def teacher(self, skill: float) -> ReferencePolicy:
+        """The expert, or with probability 1 - ``skill`` the random policy, drawn in each turn."""
+        return mixed(_calculate, _guess, skill)
 
 
 def _task(split: str, index: int) -> Task:

@@ -16,6 +16,7 @@ from mcpgym_environments.enumeration import place
 from mcpgym_environments.reverse_text.sentences import SENTENCES, sentence
 from mcpgym_environments.reverse_text.subsequence import similarity
 from mcpgym_environments.tags import last_tag
+from mcpgym_environments.teaching import mixed
 
 TAG = "reversed_text"
 LONGEST = 4
@@ -93,6 +94,10 @@ class ReverseText(Environment[Task, Reversal, ReverseTextConfig]):
     def reference_policies(self) -> Mapping[str, ReferencePolicy]:
         """``random`` shuffles the characters; ``expert`` reverses them."""
         return {"random": _shuffle, "expert": _reverse}
+
+    def teacher(self, skill: float) -> ReferencePolicy:
+        """The expert, or with probability 1 - ``skill`` the random policy, drawn in each turn."""
+        return mixed(_reverse, _shuffle, skill)
 
 
 def _task(split: str, index: int) -> Task:

@@ -141,3 +141,9 @@ class TicTacToe(Environment[Task, Game, TicTacToeConfig]):
         from mcpgym_environments.tic_tac_toe.reference import POLICIES
 
         return POLICIES
+
+    def teacher(self, skill: float) -> ReferencePolicy:
+        """It looks one move ahead; see :mod:`mcpgym_environments.tic_tac_toe.teacher`."""
+        from mcpgym_environments.tic_tac_toe.teacher import make_teacher
+
+        return make_teacher(skill)

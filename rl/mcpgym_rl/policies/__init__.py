@@ -1,4 +1,4 @@
-"""Policies by name: ``random``, ``expert``, ``script:FILE``, ``openai:MODEL@BASE_URL``."""
+"""Policies by name: ``random``, ``expert``, ``teacher:skill=S``, ``script:FILE``, ``openai:MODEL@BASE_URL``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError, UnknownNameError
 from mcpgym_rl.policy import Policy
 
-_KINDS = ("script", "openai", "random", "expert")
+_KINDS = ("script", "openai", "random", "expert", "teacher")
 
 
 def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None, **options: Any) -> Policy:
     """The policy that ``spec`` names.
 
     ``random`` is the environment's own, or else one that samples arguments its tools accept; ``expert`` and any other
-    bare name are the environment's reference policies; ``script:FILE`` plays turns written down in a file;
-    ``openai:MODEL@BASE_URL`` asks an OpenAI-compatible endpoint.
+    bare name are the environment's reference policies; ``teacher:skill=S`` is its teacher of the strength S, 0 to 1;
+    ``script:FILE`` plays turns written down in a file; ``openai:MODEL@BASE_URL`` asks an OpenAI-compatible endpoint.
 
     Args:
         spec: the policy, as above.
@@ -38,6 +38,10 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
         from mcpgym_rl.policies.script import read_script
 
         return read_script(rest)
+    if kind == "teacher":
+        from mcpgym_rl.policies.teacher import make_teacher
+
+        return make_teacher(rest, environment)
     if colon:
         raise UnknownNameError("kind of policy", kind, _KINDS)
     return _reference(spec, environment)

@@ -1,0 +1,70 @@
+"""The teacher of tic-tac-toe: it looks one move ahead and knows no more.
+
+It completes a line if it can, else blocks one of O's, else takes any free cell; with probability 1 - skill it takes any
+free cell at once. Even at skill 1 it walks into every fork: whoever learns from it has the form of a turn and the
+first two rules of the game, and must find the rest alone.
+
+Its thoughts are a few words, each of them true of the board that it sees::
+
+    Win with 6.     it completes a line there
+    Block 6.        O would complete a line there
+    Take 6.         neither
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from random import Random
+
+from mcpgym import Message, ReferencePolicy
+from mcpgym.messages import assistant, tool_call
+from mcpgym_environments.tic_tac_toe.engine import Board, legal_moves, play, result
+from mcpgym_environments.tic_tac_toe.observation import last_board
+
+
+@cache
+def wins(board: Board) -> tuple[int, ...]:
+    """The cells with which X, to move, completes a line."""
+    return tuple(cell for cell in legal_moves(board) if result(play(board, cell)) == "X")
+
+
+@cache
+def blocks(board: Board) -> tuple[int, ...]:
+    """The cells with which O would complete a line, were it to move."""
+    turned = Board(board.cells, "O")
+    return tuple(cell for cell in legal_moves(turned) if result(play(turned, cell)) == "O")
+
+
+def one_ply_moves(board: Board) -> tuple[int, ...]:
+    """What one move of looking ahead finds best for X: the winning cells, else the blocking ones, else all."""
+    return wins(board) or blocks(board) or legal_moves(board)
+
+
+def thought(board: Board, cell: int) -> str:
+    """What one move of looking ahead sees in ``cell``."""
+    if cell in wins(board):
+        return f"Win with {cell}."
+    return f"Block {cell}." if cell in blocks(board) else f"Take {cell}."
+
+
+def make_teacher(skill: float) -> ReferencePolicy:
+    """The teacher that looks ahead with probability ``skill`` in each turn."""
+
+    def act(messages: Sequence[Message], random: Random) -> Message:
+        board = last_board(messages)
+        cell = random.choice(one_ply_moves(board) if random.random() < skill else legal_moves(board))
+        return turn(board, cell, len(messages))
+
+    return act
+
+
+@cache
+def _arguments(cell: int) -> str:
+    return f'{{"position": {cell}}}'
+
+
+def turn(board: Board, cell: int, number: int) -> Message:
+    """The turn that plays ``cell`` on ``board``; ``number`` makes the id of its call."""
+    call = tool_call(f"call_{number}", "play", _arguments(cell))
+    return assistant(f"<think>{thought(board, cell)}</think>", [call])
