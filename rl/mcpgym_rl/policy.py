@@ -24,11 +24,16 @@ class ContextFull(PolicyError):
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """What a local policy sampled in one turn: ids of the whole context so far, which of them it sampled, and their
-    log-probabilities (0.0 where not sampled). All three have the same length."""
+    log-probabilities (0.0 where not sampled) at the temperature they were sampled at. All have the same length.
+
+    ``temperatures`` is that temperature for each token (0.0 where not sampled); None when all that was sampled had the
+    policy's own.
+    """
 
     ids: Sequence[int]
     mask: Sequence[bool]
     logprobs: Sequence[float]
+    temperatures: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +61,23 @@ class Turn:
 class EpisodeContext:
     """What a policy may know when a rollout begins: nothing that is hidden.
 
-    ``seed`` seeds the policy's own randomness for this rollout; it is not the episode's.
+    ``seed`` seeds the policy's own randomness for this rollout; it is not the episode's. ``given`` are the turns with
+    which the rollout is resumed: they stand in the transcript, but this policy is not asked for them.
+    ``temperatures`` are those of the first, second… turn that it is asked for; the turns after them have its own.
     """
 
     environment: str
     tools: Sequence[Mapping[str, Any]]
     seed: int
+    given: Sequence[Turn] = ()
+    temperatures: Sequence[float] = ()
 
 
 class PolicySession(Protocol):
-    """A policy at work on one rollout; it may keep what it needs (a KV cache, a generator) until it is closed."""
+    """A policy at work on one rollout; it may keep what it needs (a KV cache, a generator) until it is closed.
+
+    A session may also have ``fork() -> PolicySession``: an independent one that stands where this one stands.
+    """
 
     async def act(self, messages: Sequence[Message]) -> Turn:
         """The next assistant turn after ``messages``.

@@ -37,6 +37,7 @@ class Record:
     tokens: Tokens | None = None
     usage: TraceUsage = field(default_factory=TraceUsage)
     turns: int = 0
+    given_turns: int = 0
     tried: int = 0
     repeat: int = 0
     place: int = 0
@@ -51,11 +52,14 @@ class Record:
         self.messages = list(episode.messages)
         self.prompt_messages = len(self.messages)
 
-    def add_turn(self, turn: Turn) -> list[ParsedCall | MalformedCall]:
-        """Append a turn; its calls."""
+    def add_turn(self, turn: Turn, *, given: bool = False) -> list[ParsedCall | MalformedCall]:
+        """Append a turn; its calls. What a given one cost, and its tokens, are another rollout's."""
         message, calls = parse(turn.message)
         self.messages.append(message)
         self.turns += 1
+        if given:
+            self.given_turns += 1
+            return calls
         self.usage = TraceUsage(
             self.usage.prompt_tokens + turn.usage.prompt_tokens,
             self.usage.completion_tokens + turn.usage.completion_tokens,
@@ -84,11 +88,16 @@ class Record:
             stop_reason=self.stop_reason or StopReason.CANCELLED,
             score=None if score is None else TraceScore(score.total, score.components, score.game_outcome),
             error=self.error,
-            tokens=None if tokens is None else TraceTokens(tokens.ids, tokens.mask, tokens.logprobs),
+            tokens=None if tokens is None else _trace_tokens(tokens),
             repeat=self.repeat,
             place=self.place,
             prompt_messages=self.prompt_messages,
             turns=self.turns,
+            given_turns=self.given_turns,
             usage=self.usage,
             seconds=round(time.monotonic() - self.started, 6),
         )
+
+
+def _trace_tokens(tokens: Tokens) -> TraceTokens:
+    return TraceTokens(tokens.ids, tokens.mask, tokens.logprobs, tokens.temperatures)

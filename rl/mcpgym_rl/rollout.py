@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +62,8 @@ async def rollout(
     config: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     repeat: int = 0,
+    given: Sequence[Turn] = (),
+    temperatures: Sequence[float] = (),
     place: int = 0,
     on_end: Callable[[Trace], None] | None = None,
 ) -> Trace:
@@ -81,6 +83,8 @@ async def rollout(
         config: fields of the environment's configuration.
         limits: see :class:`Limits`.
         repeat: which rollout of the same episode this is.
+        given: the first turns, played as they are: the policy takes over after them, if the episode lasts so long.
+        temperatures: at which a local policy samples the first, second… turn it is asked for; then at its own.
         place: the rollout's position in its run.
         on_end: gets the trace exactly once, also when the rollout is cancelled (which then goes on).
 
@@ -95,8 +99,8 @@ async def rollout(
         async with _Closing() as closing, asyncio.timeout(limits.seconds) as clock:
             episode = await closing.open(lane, environment, which)
             record.opened(episode.opened)
-            session = closing.begin(policy, _context(episode.opened, seed, repeat))
-            record.stop_reason = await _play(session, episode, limits, record)
+            session = closing.begin(policy, _context(episode.opened, seed, repeat, given, temperatures))
+            record.stop_reason = await _play(session, episode, limits, record, given)
             if record.stop_reason.scored:
                 record.score = await episode.score(record.messages)
     except asyncio.CancelledError:
@@ -122,18 +126,24 @@ async def rollout(
     return trace
 
 
-async def _play(session: PolicySession, episode: EpisodeLane, limits: Limits, record: Record) -> StopReason:
+async def _play(
+    session: PolicySession, episode: EpisodeLane, limits: Limits, record: Record, given: Sequence[Turn]
+) -> StopReason:
     """The loop itself: act, call, answer, until something ends it."""
     max_turns = limits.max_turns or episode.opened.max_turns or DEFAULT_MAX_TURNS
     while record.turns < max_turns:
         await asyncio.sleep(0)  # neither a policy nor a lane that never waits may starve the others, a limit or Ctrl-C
         if limits.max_tokens is not None and record.usage.completion_tokens >= limits.max_tokens:
             return StopReason.TRUNCATED
-        try:
-            turn = await _act(session, record.messages)
-        except ContextFull:
-            return StopReason.TRUNCATED
-        calls = record.add_turn(turn)
+        if record.turns < len(given):
+            turn = _checked(given[record.turns])
+            calls = record.add_turn(turn, given=True)
+        else:
+            try:
+                turn = await _act(session, record.messages)
+            except ContextFull:
+                return StopReason.TRUNCATED
+            calls = record.add_turn(turn)
         if turn.finish == "length":
             return StopReason.TRUNCATED
         if not calls:
@@ -161,6 +171,10 @@ async def _act(session: PolicySession, messages: list[Message]) -> Turn:
     except Exception as error:
         logger.debug("the policy failed", exc_info=error)
         raise PolicyError(f"{_kind(error)}: {explain(error)}") from error
+    return _checked(turn)
+
+
+def _checked(turn: Any) -> Turn:
     message = turn.message if isinstance(turn, Turn) else turn
     if not isinstance(turn, Turn) or not isinstance(message, Mapping) or message.get("role") != "assistant":
         raise PolicyError(f"a turn must be a Turn with an assistant message, not {str(message)[:200]}")
@@ -200,8 +214,11 @@ async def _why(episode: EpisodeLane) -> StopReason:
     return StopReason(status.stop_reason) if status.stop_reason is not None else StopReason.DONE
 
 
-def _context(opened: OpenedEpisode, seed: int, repeat: int) -> EpisodeContext:
-    return EpisodeContext(opened.environment, opened.tools, derive_seed("policy", seed, opened.task, repeat))
+def _context(
+    opened: OpenedEpisode, seed: int, repeat: int, given: Sequence[Turn], temperatures: Sequence[float]
+) -> EpisodeContext:
+    own_seed = derive_seed("policy", seed, opened.task, repeat)
+    return EpisodeContext(opened.environment, opened.tools, own_seed, given, temperatures)
 
 
 class _Closing(contextlib.AsyncExitStack):

@@ -6,14 +6,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcpgym.errors import ServerUnavailable
 from mcpgym_rl.failures import explain
 from mcpgym_rl.lanes import Lane
-from mcpgym_rl.policy import Policy, PolicyUnavailable
+from mcpgym_rl.policy import Policy, PolicyUnavailable, Turn
 from mcpgym_rl.rollout import Limits, rollout
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceError
@@ -28,7 +28,10 @@ FAILED_IN_A_ROW = 3
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSpec:
-    """One rollout to be made: which episode (``task``, or ``split`` and ``index``), and which ``repeat`` of it."""
+    """One rollout to be made: which episode (``task``, or ``split`` and ``index``), and which ``repeat`` of it.
+
+    ``given`` and ``temperatures`` are those of :func:`~mcpgym_rl.rollout.rollout`.
+    """
 
     environment: str
     task: str | None = None
@@ -37,6 +40,8 @@ class EpisodeSpec:
     seed: int = 0
     repeat: int = 0
     config: Mapping[str, Any] = field(default_factory=dict)
+    given: Sequence[Turn] = ()
+    temperatures: Sequence[float] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +144,8 @@ class _Run:
                 config=spec.config,
                 limits=self.limits,
                 repeat=spec.repeat,
+                given=spec.given,
+                temperatures=spec.temperatures,
                 place=place,
                 on_end=self._record,
             )

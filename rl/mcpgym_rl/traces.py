@@ -51,11 +51,15 @@ class TraceError:
 
 @dataclass(frozen=True, slots=True)
 class TraceTokens:
-    """What a local policy sampled: ids of the whole context, which of them it sampled, and their log-probabilities."""
+    """What a local policy sampled: ids of the whole context, which of them it sampled, and their log-probabilities.
+
+    ``temperatures`` is there when not all turns were sampled at the policy's one temperature: one for each token.
+    """
 
     ids: Sequence[int]
     mask: Sequence[bool]
     logprobs: Sequence[float]
+    temperatures: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,10 @@ class TraceUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """One rollout. ``place`` is its position in its run, whatever the order in which rollouts ended."""
+    """One rollout. ``place`` is its position in its run, whatever the order in which rollouts ended.
+
+    The first ``given_turns`` of its ``turns`` were given: played, but not by the policy.
+    """
 
     environment: str
     environment_version: str
@@ -88,6 +95,7 @@ class Trace:
     place: int = 0
     prompt_messages: int = 0
     turns: int = 0
+    given_turns: int = 0
     usage: TraceUsage = field(default_factory=TraceUsage)
     seconds: float = 0.0
     schema: str = SCHEMA
@@ -145,11 +153,13 @@ class Trace:
         return cls(**values)
 
 
+_WHERE_THERE = frozenset({"receipt", "temperatures"})
+"""What stands in a file only where there is one."""
 _NULLABLE = {"score": dict, "error": dict, "tokens": dict}
 _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("environment", "environment_version", "task", "split", "schema_hash", "policy"), str),
     "stop_reason": str,
-    **dict.fromkeys(("seed", "repeat", "place", "prompt_messages", "turns"), int),
+    **dict.fromkeys(("seed", "repeat", "place", "prompt_messages", "turns", "given_turns"), int),
     **dict.fromkeys(("config", "usage"), dict),
     **dict.fromkeys(("messages", "calls"), list),
     "seconds": (int, float),
@@ -187,7 +197,7 @@ def _plain(value: Any) -> Any:
         return {
             item.name: _plain(getattr(value, item.name))
             for item in fields(value)
-            if item.name != "receipt" or getattr(value, item.name) is not None
+            if item.name not in _WHERE_THERE or getattr(value, item.name) is not None
         }
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [_plain(item) for item in value]

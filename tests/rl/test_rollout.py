@@ -439,7 +439,7 @@ def test_a_policy_sees_no_seed_of_the_episode_and_nothing_of_the_control_plane()
     assert all(context.seed != 41 for context in seen)
     assert seen[0].seed != seen[1].seed
     assert seen[1].seed == seen[2].seed
-    assert {"environment", "tools", "seed"} == set(type(seen[0]).__slots__)
+    assert {"environment", "tools", "seed", "given", "temperatures"} == set(type(seen[0]).__slots__)
 
 
 def test_case_28_the_fingerprint_tells_equal_games_from_different_ones() -> None:
