@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 MAX_DEPTH = 64
@@ -56,6 +56,16 @@ def too_deep(arguments: Any) -> bool:
             return False
         level = below
     return any(isinstance(node, (dict, list)) for node in level)
+
+
+def too_deep_answer(name: str) -> str:
+    """What the policy reads of a call whose arguments are :func:`too_deep`."""
+    return f"{name[:100]}: arguments nested deeper than {MAX_DEPTH} levels are not read; send flatter ones"
+
+
+def no_such_tool(name: str, known: Iterable[str]) -> str:
+    """What the policy reads of a call to a tool that is not there."""
+    return f"there is no tool {name[:100]!r}; there is: {', '.join(known) or 'none'}"
 
 
 def fingerprint(arguments: Any) -> str:

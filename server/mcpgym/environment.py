@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from random import Random
-from typing import Any, ClassVar, Generic, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypeVar
@@ -16,6 +16,9 @@ from mcpgym.rewards import Reward, find_rewards
 from mcpgym.schema import MAX_INSTRUCTIONS, MAX_NAME, NAME, schema_hash
 from mcpgym.tasks import Task, find_task
 from mcpgym.tools import Tool, find_tools
+
+if TYPE_CHECKING:
+    from mcpgym.game_tree import GameTree
 
 
 class Config(BaseModel):
@@ -138,6 +141,14 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
         Data for supervised fine-tuning is made with it (``teacher:skill=0.95``). It may play far worse than ``expert``:
         a policy that is to learn by itself needs the form of a turn and a first idea of the task, not the solution.
         None where there is no such policy.
+        """
+        return None
+
+    def game_tree(self) -> GameTree | None:
+        """The whole game as a tree, for finite games of two players: what lets a policy be certified.
+
+        See :mod:`mcpgym.game_tree`. An environment that gives one is a game that ends when the policy answers without a
+        call. None for everything else.
         """
         return None
 

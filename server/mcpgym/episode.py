@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from mcpgym.asking import asked
-from mcpgym.calls import MAX_DEPTH, CallRecord, CallResult, answer_text, fingerprint, sendable, too_deep, weight
+from mcpgym.calls import (
+    CallRecord,
+    CallResult,
+    answer_text,
+    fingerprint,
+    no_such_tool,
+    sendable,
+    too_deep,
+    too_deep_answer,
+    weight,
+)
 from mcpgym.environment import Environment
 from mcpgym.errors import EpisodeEnded, EpisodeError, RewardError, ToolError
 from mcpgym.messages import Message, Transcript, message_fault
@@ -213,11 +223,9 @@ class Episode:
         if self.stop_reason is not None:
             return CallResult(f"this episode has ended ({self.stop_reason}); no more calls", is_error=True, done=True)
         if too_deep(arguments):
-            text = f"{name[:100]}: arguments nested deeper than {MAX_DEPTH} levels are not read; send flatter ones"
-            return self._record(name[:100], {}, text, True, time.perf_counter())
+            return self._record(name[:100], {}, too_deep_answer(name), True, time.perf_counter())
         if tool is None:
-            known = ", ".join(self.environment.tools) or "none"
-            text = f"there is no tool {name[:100]!r}; there is: {known}"
+            text = no_such_tool(name, self.environment.tools)
             return self._record(name[:100], arguments, text, True, time.perf_counter())
         return None
 

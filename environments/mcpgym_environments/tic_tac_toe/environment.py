@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from mcpgym import (
     Environment,
@@ -21,6 +21,7 @@ from mcpgym import (
 from mcpgym_environments.thinking import thinks_first
 from mcpgym_environments.tic_tac_toe import engine
 from mcpgym_environments.tic_tac_toe.config import TicTacToeConfig
+from mcpgym_environments.tic_tac_toe.lines import is_line, line_task
 from mcpgym_environments.tic_tac_toe.observation import (
     INSTRUCTIONS,
     opening_prompt,
@@ -30,6 +31,9 @@ from mcpgym_environments.tic_tac_toe.observation import (
 )
 from mcpgym_environments.tic_tac_toe.opponent import Opponent, make_opponent, reply
 from mcpgym_environments.tic_tac_toe.tasks import SPLITS, make_tasks
+
+if TYPE_CHECKING:
+    from mcpgym.game_tree import GameTree
 
 INVALID_MOVE_PENALTY = -0.1
 
@@ -68,10 +72,15 @@ class TicTacToe(Environment[Task, Game, TicTacToeConfig]):
         """Games by seat and opponent; any ``num_groups`` in a row span the range of opponents."""
         return make_tasks(self.config, split)
 
+    def task(self, wanted: str) -> Task:
+        """The task with this id: one of a split's, or a line of play (see :mod:`.lines`), which is in no split."""
+        return line_task(self.config, wanted) if is_line(wanted) else super().task(wanted)
+
     def reset(self, task: Task, seed: int) -> Game:
         """An empty board, or one that O has opened."""
-        opponent = make_opponent(derive_seed(task.info["seed"], seed), task.info["random_move_prob"])
-        if task.info["policy_first"]:
+        info = task.info
+        opponent = make_opponent(derive_seed(info["seed"], seed), info["random_move_prob"], info.get("line", {}))
+        if info["policy_first"]:
             return Game(engine.new_board("X"), opponent)
         board = engine.new_board("O")
         opening = reply(opponent, board)
@@ -135,6 +144,12 @@ class TicTacToe(Environment[Task, Game, TicTacToeConfig]):
     def invalid_move(self, game: Game) -> float:
         """-0.1 if any move was illegal, however many were; else 0."""
         return INVALID_MOVE_PENALTY if game.illegal_moves else 0.0
+
+    def game_tree(self) -> GameTree:
+        """Every line of play, in the seats that the configuration allows."""
+        from mcpgym_environments.tic_tac_toe.tree import TicTacToeTree
+
+        return TicTacToeTree(self)
 
     def reference_policies(self) -> Mapping[str, ReferencePolicy]:
         """``random``, ``minimax`` and ``expert``; see :mod:`mcpgym_environments.tic_tac_toe.reference`."""
