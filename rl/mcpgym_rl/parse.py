@@ -50,7 +50,8 @@ def parse(message: Mapping[str, Any]) -> tuple[Message, list[ParsedCall | Malfor
     """``message`` in the one shape transcripts have, and its calls in order.
 
     Arguments given as an object become JSON text, calls without an id get one, and lone surrogates (which no UTF-8
-    file can hold) become U+FFFD; everything else stays as the policy wrote it.
+    file can hold) become U+FFFD; everything else stays as the policy wrote it. Of fields that no conversation needs,
+    only a ``weight`` of 0 is kept.
     """
     given = message.get("tool_calls")
     entries = given if isinstance(given, list) else [] if given is None else [given]
@@ -62,6 +63,8 @@ def parse(message: Mapping[str, Any]) -> tuple[Message, list[ParsedCall | Malfor
     tidy = assistant(_text(message.get("content")), [call.call for call in calls])
     if isinstance(reasoning := message.get("reasoning_content"), str) and reasoning:
         tidy["reasoning_content"] = _text(reasoning)
+    if message.get("weight") == 0:
+        tidy["weight"] = 0
     return tidy, calls
 
 

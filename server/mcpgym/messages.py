@@ -31,7 +31,11 @@ class ToolCall(TypedDict):
 
 
 class Message(TypedDict):
-    """One chat message. ``tool_calls`` belongs to assistants; ``tool_call_id`` and ``name`` to tool answers."""
+    """One chat message. ``tool_calls`` belongs to assistants; ``tool_call_id`` and ``name`` to tool answers.
+
+    ``weight`` 0 on an assistant's message says that it is not to be learnt from, as in OpenAI's fine-tuning format: a
+    teacher's slip, which is there so that what follows it can be learnt.
+    """
 
     role: Role
     content: str
@@ -40,6 +44,7 @@ class Message(TypedDict):
     name: NotRequired[str]
     is_error: NotRequired[bool]
     reasoning_content: NotRequired[str]
+    weight: NotRequired[Literal[0, 1]]
 
 
 def system(content: str) -> Message:

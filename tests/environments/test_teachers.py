@@ -93,6 +93,24 @@ def test_every_thought_is_true_of_the_board_and_names_the_cell_that_is_played() 
     assert min(seen[kind] for kind in ("Win", "Block", "Take")) > 20
 
 
+def test_slips_and_they_alone_are_not_to_be_learnt_from() -> None:
+    random, slips = Random(5), 0
+    for cells in boards(random, 400):
+        message = TicTacToe().teacher(0.5)((user(show(Board(cells, "X"))),), random)
+        cell = json.loads(message["tool_calls"][0]["function"]["arguments"])["position"]
+        good = completing(cells, "X") or completing(cells, "O") or set(range(9))
+        assert (message.get("weight") == 0) == (cell not in good)
+        slips += cell not in good
+    assert slips > 30
+    for name in ("reverse-text", "double-check"):
+        environment = load_environment(name)
+        prompt = environment.tasks("train")[0].messages
+        right = environment.reference_policies()["expert"](prompt, random)
+        for _ in range(50):
+            message = environment.teacher(0.5)(prompt, random)
+            assert (message.get("weight") == 0) == (message["content"] != right["content"])
+
+
 @pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check"])
 def test_full_skill_is_rewarded_well_and_none_is_not(name: str) -> None:
     environment = load_environment(name)

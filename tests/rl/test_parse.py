@@ -207,3 +207,11 @@ def test_true_stays_true_and_four_point_zero_stays_a_float() -> None:
 def test_reasoning_is_kept_beside_the_content() -> None:
     tidy, _ = parse({"role": "assistant", "content": None, "reasoning_content": "hm", "refusal": None, "odd": 1})
     assert tidy == {"role": "assistant", "content": "", "reasoning_content": "hm"}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [({"weight": 0}, 0), ({"weight": 1}, None), ({"weight": "0"}, None), ({}, None)]
+)
+def test_only_the_weight_of_a_turn_not_to_be_learnt_from_is_kept(given: dict[str, Any], kept: int | None) -> None:
+    message, _ = parse({"role": "assistant", "content": "x", **given})
+    assert message.get("weight") == kept

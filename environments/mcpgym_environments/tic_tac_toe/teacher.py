@@ -2,7 +2,8 @@
 
 It completes a line if it can, else blocks one of O's, else takes any free cell; with probability 1 - skill it takes any
 free cell at once. Even at skill 1 it walks into every fork: whoever learns from it has the form of a turn and the
-first two rules of the game, and must find the rest alone.
+first two rules of the game, and must find the rest alone. A move that looking ahead would not make has the weight 0:
+one learns from what follows it, not from it.
 
 Its thoughts are a few words, each of them true of the board that it sees::
 
@@ -67,4 +68,7 @@ def _arguments(cell: int) -> str:
 def turn(board: Board, cell: int, number: int) -> Message:
     """The turn that plays ``cell`` on ``board``; ``number`` makes the id of its call."""
     call = tool_call(f"call_{number}", "play", _arguments(cell))
-    return assistant(f"<think>{thought(board, cell)}</think>", [call])
+    message = assistant(f"<think>{thought(board, cell)}</think>", [call])
+    if cell not in one_ply_moves(board):
+        message["weight"] = 0
+    return message
