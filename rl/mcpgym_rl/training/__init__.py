@@ -1,0 +1,1 @@
+"""Reinforcement learning on tool calls: groups of rollouts, advantages, GRPO and CISPO, certificates as a guide."""

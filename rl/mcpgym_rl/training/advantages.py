@@ -1,0 +1,93 @@
+"""Advantages: how much better a rollout, or one of its turns, did than others that began in the same place.
+
+A group is the rollouts of one task with one seed (and the same given turns), so that only the policy's own choices
+differ. A rollout without a reward takes no part: its advantage is None, never that of a reward of 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import Literal
+
+from mcpgym_rl.traces import Trace
+
+Scale = Literal["none", "std"]
+
+
+def group_advantages(
+    rewards: Sequence[float | None], groups: Sequence[Hashable], *, scale: Scale = "none"
+) -> list[float | None]:
+    """Each reward less the mean of its group's, and with ``scale="std"`` over their standard deviation.
+
+    GRPO (arXiv 2402.03300, section 4.1.2) divides; Dr. GRPO (arXiv 2503.20783) shows why one may not want to. A group
+    whose rewards are all equal, or that has only one, gives exactly 0.
+    """
+    members: dict[Hashable, list[float]] = defaultdict(list)
+    for reward, group in zip(rewards, groups, strict=True):
+        if reward is not None:
+            members[group].append(reward)
+    made: list[float | None] = []
+    for reward, group in zip(rewards, groups, strict=True):
+        made.append(None if reward is None else _relative(reward, members[group], scale))
+    return made
+
+
+def turn_advantages(
+    traces: Sequence[Trace], rewards: Sequence[float | None], groups: Sequence[Hashable], *, scale: Scale = "none"
+) -> list[list[float] | None]:
+    """For each rollout, the advantage of each turn that it sampled.
+
+    The baseline of a turn is the mean reward of the group's rollouts that came to the same turn with the same calls
+    and answers behind them (their thoughts may differ): a Monte Carlo estimate of that state's value. VinePPO (arXiv
+    2410.01679) samples such estimates on purpose; here the group has them already. A turn that no other rollout shares
+    keeps the advantage of the last one that was shared: its reward still tells of the choice that led there.
+    """
+    histories = [_histories(trace) for trace in traces]
+    members: dict[Hashable, list[float]] = defaultdict(list)
+    for history, reward, group in zip(histories, rewards, groups, strict=True):
+        if reward is not None:
+            for state in history:
+                members[group, state].append(reward)
+    made: list[list[float] | None] = []
+    for history, reward, group in zip(histories, rewards, groups, strict=True):
+        if reward is None:
+            made.append(None)
+            continue
+        turns: list[float] = []
+        for state in history:
+            shared = members[group, state]
+            if len(shared) > 1:
+                turns.append(_relative(reward, shared, scale))
+            else:
+                turns.append(turns[-1] if turns else 0.0)
+        made.append(turns)
+    return made
+
+
+def _relative(reward: float, rewards: Sequence[float], scale: Scale) -> float:
+    if max(rewards) == min(rewards):
+        return 0.0  # exactly, where a mean in floating point would leave a rest
+    mean = math.fsum(rewards) / len(rewards)
+    if scale == "none":
+        return reward - mean
+    variance = math.fsum((other - mean) ** 2 for other in rewards) / len(rewards)
+    return (reward - mean) / math.sqrt(variance)
+
+
+def _histories(trace: Trace) -> list[Hashable]:
+    """What stood before each sampled turn: the calls made and everything that was answered."""
+    histories: list[Hashable] = []
+    behind: list[Hashable] = []
+    turns = 0
+    for message in trace.messages[trace.prompt_messages :]:
+        if message["role"] != "assistant":
+            behind.append(message["content"])
+            continue
+        if turns >= trace.given_turns:
+            histories.append(tuple(behind))
+        turns += 1
+        calls = message.get("tool_calls", ())
+        behind.append(tuple((call["function"]["name"], call["function"]["arguments"]) for call in calls))
+    return histories

@@ -1,0 +1,254 @@
+"""A recipe: everything that a training run depends on, in one TOML file (see docs/training.md)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from mcpgym.errors import ConfigurationError
+from mcpgym_rl.new_model import ModelSize
+from mcpgym_rl.sft import SftConfig
+
+
+class Section(BaseModel):
+    """A part of a recipe: unknown keys are refused, and each field's docstring says what it is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class ModelSection(Section):
+    """The model to train: one that exists, or a new one."""
+
+    path: str | None = None
+    """A Hugging Face directory to start from; without it, a new model is made for the environment."""
+    new: ModelSize = ModelSize()
+    """The size of a new model."""
+    lora_rank: int = Field(default=0, ge=0)
+    """Train low-rank adapters of this rank on every linear layer (arXiv 2106.09685); 0 trains the weights."""
+    lora_alpha: float = Field(default=32, gt=0)
+    """The adapters' scale is this over their rank."""
+    device: str = "cpu"
+    """Where the model is trained and sampled: cpu, cuda, cuda:1."""
+
+    @model_validator(mode="after")
+    def _adapters_need_a_model(self) -> Self:
+        if self.lora_rank and self.path is None:
+            raise ValueError("lora_rank adapts a model that exists: give path, or leave lora_rank out")
+        return self
+
+
+class WarmUp(Section):
+    """Supervised fine-tuning on a teacher's rollouts, before reinforcement learning."""
+
+    policy: str = "teacher:skill=0.95"
+    """Who is imitated; any policy that ``mcpgym collect`` takes."""
+    games: int = Field(default=2_000, gt=0)
+    """How many rollouts are collected."""
+    keep: str = ""
+    """Which of them are learnt from, as in ``mcpgym collect --keep``; empty for all that are scored."""
+    concurrency: int = Field(default=64, gt=0)
+    """How many rollouts are under way at once."""
+    sft: SftConfig = SftConfig()
+    """How they are learnt."""
+
+
+class Rewards(Section):
+    """What a rollout is worth to the trainer. Without anything here it is the environment's own total."""
+
+    game_outcome: dict[Literal["win", "draw", "loss", "unfinished"], float] = {}
+    """For games: the worth of each end. ``unfinished`` is a game that the policy left or that ran into a limit."""
+    components: dict[str, float] = {}
+    """Weights of the environment's rewards by name, added to that."""
+
+
+class Curriculum(Section):
+    """Which episodes a batch is made of: ordinary tasks, and lines of play that the last certificate knows."""
+
+    lost_share: float = Field(default=0.4, ge=0, le=1)
+    """The largest share of a batch's groups that begin in lines the last certificate lost or left unfinished."""
+    drawn_share: float = Field(default=0.2, ge=0, le=1)
+    """The share of groups that begin in other lines of it, drawn ones first: they teach to punish weak play."""
+    groups_per_lost_line: float = Field(default=1.0, gt=0)
+    """No more groups than this for each lost line."""
+    resume_share: float = Field(default=0.8, ge=0, le=1)
+    """The share of those groups that begin in mid-line, the policy's own turns before that point given."""
+    first_temperature: float = Field(default=1.3, gt=0)
+    """The temperature of the first turn after the given ones."""
+    temperature_step: float = Field(default=0.3, ge=0)
+    """How much hotter for each certificate that the line has survived."""
+    max_temperature: float = Field(default=2.2, gt=0)
+    """And no hotter than this: too hot, and the form breaks."""
+
+    @model_validator(mode="after")
+    def _room(self) -> Self:
+        if self.lost_share + self.drawn_share > 1:
+            raise ValueError(
+                f"lost_share + drawn_share is {self.lost_share + self.drawn_share:g}, more than all groups"
+            )
+        return self
+
+
+class Guards(Section):
+    """When a run stops, or goes back to its best state, with a message."""
+
+    no_signal_batches: int = Field(default=10, gt=0)
+    """Stop when so many batches in a row have no group whose rewards differ."""
+    max_log_ratio: float = Field(default=0.02, gt=0)
+    """Stop when sampler and trainer differ by more than this in a token's log-probability before any update."""
+    max_invalid_share: float = Field(default=0.5, gt=0, le=1)
+    """Go back when more than this share of calls is refused or malformed; counted once the share has been lower."""
+    max_roll_backs: int = Field(default=8, ge=0)
+    """Stop when it has gone back so often in a row without a better certificate."""
+
+
+class Certify(Section):
+    """The certificate as a guide and as the end of training. Only for environments with a finite game tree."""
+
+    every: int = Field(default=3, gt=0)
+    """After how many steps the averaged weights are certified."""
+    start: int = Field(default=0, ge=0)
+    """From which step on."""
+    slack: float = Field(default=1.0, ge=0)
+    """Go back when lost + 100 (optimum - win) is worse than the accepted state's by more than this."""
+    back_off: float = Field(default=0.85, gt=0, le=1)
+    """What the learning rate is multiplied with then."""
+    lost_lines: int = Field(default=0, ge=0)
+    """Training ends with at most so many lost lines, none unfinished,"""
+    win: float = Field(default=0.93, ge=0, le=1)
+    """and at least this exact win rate against uniformly random play."""
+
+
+class Rl(Section):
+    """Reinforcement learning."""
+
+    steps: int = Field(default=150, gt=0)
+    """How many updates at most."""
+    cpu_seconds: float | None = Field(default=None, gt=0)
+    """Stop after so many seconds of CPU time in all, warm-up included."""
+    groups: int = Field(default=32, gt=0)
+    """Groups per batch."""
+    group_size: int = Field(default=8, gt=1)
+    """Rollouts per group: the same task, the same seed."""
+    split: str = "train"
+    """Where ordinary tasks come from, one after the other."""
+    loss: Literal["grpo", "cispo", "reinforce"] = "grpo"
+    """See :mod:`mcpgym_rl.training.losses`."""
+    clip_low: float = Field(default=0.2, gt=0, lt=1)
+    """The lower bound of the ratio is 1 - this."""
+    clip_high: float = Field(default=0.28, gt=0)
+    """The upper bound of the ratio is 1 + this."""
+    advantage: Literal["rollout", "turn"] = "turn"
+    """One advantage for the whole rollout, or one for each turn against rollouts in the same state."""
+    scale: Literal["none", "std"] = "none"
+    """Whether advantages are divided by the standard deviation of their group."""
+    updates: int = Field(default=1, gt=0)
+    """Into how many minibatches a batch is cut, each an optimizer step of its own."""
+    temperature: float = Field(default=1.0, gt=0)
+    """Of sampling."""
+    min_p: float = Field(default=0.0, ge=0, lt=1)
+    """Tokens less likely than this times the likeliest are not sampled."""
+    max_new_tokens: int = Field(default=64, gt=0)
+    """Tokens per turn; a turn that is cut off ends the rollout."""
+    learning_rate: float = Field(default=1e-3, gt=0)
+    """The peak."""
+    schedule: Literal["constant", "cosine"] = "cosine"
+    """How it falls over the steps."""
+    final_rate: float = Field(default=0.1, ge=0, le=1)
+    """Where a cosine ends, as a part of the peak."""
+    warm_up_steps: int = Field(default=0, ge=0)
+    """Over how many steps the rate rises from 0."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """Of AdamW."""
+    betas: tuple[float, float] = (0.9, 0.95)
+    """Of AdamW."""
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    """Gradients are scaled down to this norm."""
+    entropy: float = Field(default=0.02, ge=0)
+    """The weight of the entropy bonus, per token."""
+    kl: float = Field(default=0.0, ge=0)
+    """The weight of the KL term that holds the policy to the warm-up's, per token."""
+    average: float = Field(default=0.9, ge=0, lt=1)
+    """The decay of the averaged weights, which are certified and kept; 0 for the trained ones themselves."""
+    train_without_signal: bool = False
+    """Whether tokens without an advantage are trained on too (their entropy and KL terms)."""
+    overlap: bool = False
+    """Sample the next batch while this one is learnt from: its policy is one update old."""
+    micro_batch_tokens: int = Field(default=16_384, gt=0)
+    """Gradients are accumulated over parts of at most so many places."""
+    rewards: Rewards = Rewards()
+    """What a rollout is worth."""
+    curriculum: Curriculum = Curriculum()
+    """Which episodes are played."""
+    guards: Guards = Guards()
+    """When to stop or go back."""
+    certify: Certify | None = Certify()
+    """How it is certified; leave the table out for none."""
+    checkpoint_every: int = Field(default=5, gt=0)
+    """Steps between checkpoints."""
+
+
+class Recipe(Section):
+    """A whole training run."""
+
+    environment: str
+    """What is trained on."""
+    config: dict[str, Any] = {}
+    """Fields of the environment's configuration, for warm-up and training."""
+    seed: int = Field(default=0, ge=0)
+    """All randomness of the run comes from it."""
+    model: ModelSection = ModelSection()
+    """What is trained."""
+    warm_up: WarmUp | None = None
+    """Supervised fine-tuning first; leave the table out to begin with reinforcement learning."""
+    rl: Rl | None = None
+    """Reinforcement learning; leave the table out for warm-up alone."""
+
+
+def read_recipe(path: Path, changes: Mapping[str, Any] | None = None) -> Recipe:
+    """The recipe in the TOML file at ``path``, with ``changes`` (``rl.steps`` → value) made to it.
+
+    Raises:
+        ConfigurationError: it cannot be read, is no TOML, or a key or value is wrong; the message names which.
+    """
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the recipe {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} is no TOML: {error}") from None
+    for dotted, value in (changes or {}).items():
+        _set(data, dotted, value)
+    return make_recipe(data, str(path))
+
+
+def make_recipe(data: Mapping[str, Any], source: str = "recipe") -> Recipe:
+    """The recipe that ``data`` is.
+
+    Raises:
+        ConfigurationError: as in :func:`read_recipe`.
+    """
+    try:
+        return Recipe.model_validate(data)
+    except ValidationError as error:
+        raise ConfigurationError(f"{source}: {'; '.join(map(_problem, error.errors(include_url=False)))}") from None
+
+
+def _problem(item: Any) -> str:
+    where = ".".join(map(str, item["loc"])) or "the recipe"
+    if item["type"] == "extra_forbidden":
+        return f"there is no field {where}"
+    return f"{where}: {item['msg'][:1].lower()}{item['msg'][1:]}, not {str(item['input'])[:80]!r}"
+
+
+def _set(data: dict[str, Any], dotted: str, value: Any) -> None:
+    *tables, key = dotted.split(".")
+    for table in tables:
+        inner = data.setdefault(table, {})
+        if not isinstance(inner, dict):
+            raise ConfigurationError(f"--set {dotted}: {table} is not a table of the recipe")
+        data = inner
+    data[key] = value

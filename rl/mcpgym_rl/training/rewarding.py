@@ -1,0 +1,24 @@
+"""What a rollout is worth to the trainer."""
+
+from __future__ import annotations
+
+from mcpgym_rl.traces import Trace
+from mcpgym_rl.training.recipe import Rewards
+
+
+def reward_of(trace: Trace, rewards: Rewards) -> float | None:
+    """The worth of a rollout; None for one that is not scored, which must not be trained on.
+
+    Without a shape of its own this is the environment's total. A component that is null makes the worth unknown too.
+    """
+    if not trace.scored or trace.score is None:
+        return None
+    if not rewards.game_outcome and not rewards.components:
+        return trace.score.total
+    worth = rewards.game_outcome.get(trace.score.game_outcome or "unfinished", 0.0) if rewards.game_outcome else 0.0  # type: ignore[call-overload]
+    for name, weight in rewards.components.items():
+        value = trace.score.components.get(name)
+        if value is None:
+            return None
+        worth += weight * value
+    return worth

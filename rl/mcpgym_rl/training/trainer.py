@@ -1,0 +1,257 @@
+"""The training loop, from top to bottom: sample groups, compare within them, update, certify, go on or go back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+from torch import nn
+
+from mcpgym.environment import Environment
+from mcpgym.tasks import derive_seed
+from mcpgym_rl.certificate import certify
+from mcpgym_rl.lanes import Lane
+from mcpgym_rl.local.chat import Chat
+from mcpgym_rl.local.policy import LocalPolicy
+from mcpgym_rl.run import run
+from mcpgym_rl.traces import Trace
+from mcpgym_rl.training import checkpoint
+from mcpgym_rl.training.advantages import group_advantages, turn_advantages
+from mcpgym_rl.training.batch import make_batch
+from mcpgym_rl.training.checkpoint import Snapshot, State
+from mcpgym_rl.training.curriculum import Plan, plan_batch
+from mcpgym_rl.training.guards import TrainingStopped
+from mcpgym_rl.training.metrics import Metrics, describe_batch
+from mcpgym_rl.training.recipe import Recipe, Rl
+from mcpgym_rl.training.rewarding import reward_of
+from mcpgym_rl.training.updating import Update, average, learning_rate, parts_of, update
+
+Report = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a run works with. ``model`` is trained in place, ``environment`` is that of the recipe, ``lane`` leads to
+    it; ``spent`` is the CPU time, in seconds, that went into the model before (its warm-up)."""
+
+    recipe: Recipe
+    model: nn.Module
+    chat: Chat
+    environment: Environment[Any, Any, Any]
+    lane: Lane
+    folder: Path
+    spent: float = 0.0
+
+
+class Trainer:
+    """A training run under way."""
+
+    def __init__(self, setup: Setup, report: Report = lambda row: None) -> None:
+        assert setup.recipe.rl is not None
+        self.setup, self.report, self.rl = setup, report, setup.recipe.rl
+        self.model = setup.model.train()
+        self.averaged = copy.deepcopy(self.model) if self.rl.average else self.model
+        self.reference = copy.deepcopy(self.model).requires_grad_(False) if self.rl.kl else None
+        self.sampled = copy.deepcopy(self.model) if self.rl.overlap else self.model
+        self.optimizer = _optimizer(self.model, self.rl)
+        self.sampler = self._policy(self.sampled, self.rl.temperature)
+        self.greedy = self._policy(self.averaged, 0.0)
+        self.size = setup.environment.size(self.rl.split)
+        self.state = State(cpu_seconds=setup.spent)
+        self.accepted: Snapshot | None = None
+        self.best: Snapshot | None = None
+        self._started = time.process_time() - setup.spent
+
+    async def train(self) -> State:
+        """Train until the certificate is reached or the steps, the time or the patience are at an end.
+
+        Raises:
+            TrainingStopped: a guard stopped it; the checkpoint holds the last good state.
+        """
+        rl, state = self.rl, self._resume()
+        with Metrics(self.setup.folder, state.step) as metrics:
+            batch: asyncio.Task[tuple[Plan, list[Trace]]] | None = None
+            while True:
+                row: dict[str, Any] = {"step": state.step}
+                if rl.certify and state.step >= rl.certify.start and state.step % rl.certify.every == 0:
+                    await self._certify(row)
+                if state.finished or state.step >= rl.steps or self._out_of_time():
+                    state.finished = state.finished or ("steps" if state.step >= rl.steps else "cpu_seconds")
+                    if "certificate" in row:
+                        row["cpu_seconds"] = round(time.process_time() - self._started, 3)
+                        metrics.write(row)
+                        self.report(row)
+                    break
+                started = time.process_time()
+                plan, traces = await (batch or self._sample())
+                sampled = time.process_time() - started
+                rewards = [reward_of(trace, rl.rewards) for trace in traces]
+                signal = _signal(rewards, plan.groups)
+                if why := state.watch.batch(traces, signal, rl.guards):
+                    row["went_back"] = why
+                    self._roll_back(why)
+                batch = self._sample_ahead() if rl.overlap else None
+                done = await self._learn(traces, rewards, plan.groups)
+                state.step += 1
+                state.cpu_seconds = time.process_time() - self._started
+                row |= {**describe_batch(traces, rewards), "signal": signal, "groups": plan.kinds, **_told(done)}
+                row |= {"learning_rate": self._rate(state.step - 1), "roll_backs": state.watch.roll_backs}
+                row |= {"cpu_seconds": round(state.cpu_seconds, 3), "sampling_seconds": round(sampled, 3)}
+                metrics.write(row)
+                self.report(row)
+                if state.step % rl.checkpoint_every == 0:
+                    self._save()
+            if batch is not None:
+                batch.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await batch
+            self._finish()
+        return state
+
+    async def _sample(self) -> tuple[Plan, list[Trace]]:
+        """Play the episodes of the next batch."""
+        recipe, name = self.setup.recipe, self.setup.environment.name
+        plan = plan_batch(self.rl, name, recipe.config, self.size, recipe.seed, self.state.step, self.state.lines)
+        result = await run(self.sampler, self.setup.lane, plan.specs, concurrency=len(plan.specs))
+        if result.failure is not None:
+            raise TrainingStopped(result.failure)
+        return plan, result.traces
+
+    def _sample_ahead(self) -> asyncio.Task[tuple[Plan, list[Trace]]]:
+        """Begin the next batch with the weights as they are, while this one is learnt from."""
+        with torch.no_grad():
+            torch._foreach_copy_(list(self.sampled.parameters()), list(self.model.parameters()))
+        self.sampler.refresh()
+        return asyncio.create_task(self._sample())
+
+    async def _learn(self, traces: Sequence[Trace], rewards: Sequence[float | None], groups: Sequence[int]) -> Update:
+        """Update the weights from a batch; what the first of its updates saw."""
+        rl = self.rl
+        advantages: Sequence[Sequence[float] | float | None]
+        if rl.advantage == "turn":
+            advantages = turn_advantages(traces, rewards, groups, scale=rl.scale)
+        else:
+            advantages = group_advantages(rewards, groups, scale=rl.scale)
+        keep = rl.train_without_signal
+        whole = make_batch(traces, advantages, temperature=rl.temperature, keep_without_signal=keep)
+        order = list(range(len(whole.rollouts)))
+        Random(derive_seed("minibatches", self.setup.recipe.seed, self.state.step)).shuffle(order)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._rate(self.state.step)
+        check = None if rl.overlap else lambda ratio: self.state.watch.agreement(ratio, rl.guards)
+        first: Update | None = None
+        for part in parts_of(whole, rl.updates, order):
+            arguments = (self.model, self.reference, self.optimizer, part, rl, check if first is None else None)
+            done = await asyncio.to_thread(update, *arguments) if rl.overlap else update(*arguments)
+            first = first or done
+            if rl.average:
+                average(self.averaged, self.model, rl.average)
+        self.sampler.refresh()
+        self.greedy.refresh()
+        assert first is not None
+        return first
+
+    async def _certify(self, row: dict[str, Any]) -> None:
+        """Certify the averaged weights; keep them when they are no worse than what was accepted, else go back."""
+        rl, state, watch = self.rl, self.state, self.state.watch
+        assert rl.certify is not None
+        found = await certify(self.greedy, self.setup.environment)
+        made = found.certificate
+        open_lines = made["lost_lines"] + made["unfinished_lines"]
+        win, optimum = made["versus_random"]["win"], made["optimum"]["win"]
+        cost = open_lines + 100 * (optimum - win)
+        told = {name: made[name] for name in ("lines", "lost_lines", "unfinished_lines", "invalid_moves")}
+        row["certificate"] = {**told, "win": win, "cost": cost}
+        if made["lost_lines"] <= rl.certify.lost_lines and not made["unfinished_lines"] and win >= rl.certify.win:
+            state.finished = "certified"
+        if state.accepted is None or cost <= state.accepted + rl.certify.slack or state.finished:
+            state.accepted = cost
+            state.lines.learn(found.lines)
+            self.accepted = checkpoint.take(self.model, self.averaged, self.optimizer)
+        else:
+            row["went_back"] = f"{open_lines} lost lines, {win:.4f} wins: worse than what was accepted"
+            self._roll_back(row["went_back"])
+        if state.best is None or cost < state.best or state.finished:
+            state.best, state.certificate, watch.roll_backs = cost, made, 0
+            self.best = self.accepted
+
+    def _roll_back(self, why: str) -> None:
+        """Go back to the accepted state, with a lower learning rate. Without one there is only forward."""
+        if self.accepted is None:
+            return
+        self.state.watch.rolled_back(why, self.rl.guards)
+        if self.rl.certify is not None:
+            self.state.rate_scale *= self.rl.certify.back_off
+        checkpoint.restore(self.accepted, self.model, self.averaged, self.optimizer)
+        self.sampler.refresh()
+        self.greedy.refresh()
+
+    def _rate(self, step: int) -> float:
+        return learning_rate(self.rl, step) * self.state.rate_scale
+
+    def _out_of_time(self) -> bool:
+        return self.rl.cpu_seconds is not None and time.process_time() - self._started >= self.rl.cpu_seconds
+
+    def _policy(self, model: nn.Module, temperature: float) -> LocalPolicy:
+        rl = self.rl
+        rows = rl.groups * rl.group_size
+        min_p = rl.min_p if temperature else 0.0
+        return LocalPolicy.from_torch(
+            model, self.setup.chat, temperature=temperature, min_p=min_p, max_new_tokens=rl.max_new_tokens, rows=rows
+        )
+
+    def _resume(self) -> State:
+        path = self.setup.folder / checkpoint.FILE
+        if path.exists():
+            recipe = self.setup.recipe.model_dump_json()
+            self.state, now, self.accepted, self.best = checkpoint.load(path, recipe)
+            checkpoint.restore(now, self.model, self.averaged, self.optimizer)
+            self.sampler.refresh()
+            self.greedy.refresh()
+            self._started = time.process_time() - self.state.cpu_seconds
+        return self.state
+
+    def _save(self) -> None:
+        now = checkpoint.take(self.model, self.averaged, self.optimizer)
+        path = self.setup.folder / checkpoint.FILE
+        checkpoint.save(path, self.setup.recipe.model_dump_json(), self.state, now, self.accepted, self.best)
+
+    def _finish(self) -> None:
+        """Leave the best certified weights in both models, and a checkpoint of them."""
+        if self.best is not None:
+            checkpoint.restore(self.best, self.model, self.averaged, self.optimizer)
+        self._save()
+
+
+def _optimizer(model: nn.Module, rl: Rl) -> torch.optim.Optimizer:
+    trained = [value for value in model.parameters() if value.requires_grad]
+    return torch.optim.AdamW(trained, lr=rl.learning_rate, betas=rl.betas, weight_decay=rl.weight_decay)
+
+
+def _signal(rewards: Sequence[float | None], groups: Sequence[int]) -> float:
+    """The share of groups in which rewards differ."""
+    seen: dict[int, set[float]] = {group: set() for group in groups}
+    for reward, group in zip(rewards, groups, strict=True):
+        if reward is not None:
+            seen[group].add(reward)
+    return sum(len(values) > 1 for values in seen.values()) / len(seen)
+
+
+def _told(done: Update) -> dict[str, Any]:
+    return {
+        "loss": done.loss,
+        "entropy": done.entropy,
+        "log_ratio": done.log_ratio,
+        "gradient": done.gradient,
+        "clipped": done.clipped,
+        "kl": done.kl,
+        "trained_tokens": done.tokens,
+    }

@@ -1,0 +1,127 @@
+"""One update of the weights from one batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mcpgym_rl.training import losses
+from mcpgym_rl.training.batch import Batch, Sequences
+from mcpgym_rl.training.recipe import Rl
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What an update did. ``entropy`` is the mean over the trained tokens, in nats; ``log_ratio`` the largest absolute
+    difference of sampler and trainer before the step; ``gradient`` the norm before it was scaled down."""
+
+    loss: float
+    entropy: float
+    log_ratio: float
+    gradient: float
+    clipped: float
+    kl: float
+    tokens: int
+
+
+def sampled_logits(model: nn.Module, sequences: Sequences) -> Tensor:
+    """The logits that chose each sampled token, at its temperature: (tokens, vocabulary), in float32.
+
+    The vocabulary is projected at those places alone, which is most of a small model's work saved.
+    """
+    decoder, head = _parts(model)
+    hidden = decoder(input_ids=sequences.ids, use_cache=False).last_hidden_state
+    chosen = hidden.flatten(0, 1)[sequences.places]
+    return head(chosen).float() / sequences.temperatures[:, None]
+
+
+def sampled_logprobs(logits: Tensor, targets: Tensor) -> Tensor:
+    """The log-probability of each target under its row of ``logits``: (tokens,)."""
+    return torch.log_softmax(logits, dim=-1).gather(-1, targets[:, None]).squeeze(-1)
+
+
+def update(
+    model: nn.Module,
+    reference: nn.Module | None,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    rl: Rl,
+    check: Callable[[float], None] | None = None,
+) -> Update:
+    """Make one optimizer step on ``batch``; its gradients are accumulated over micro-batches.
+
+    A batch without a signal changes nothing: AdamW's momentum would move the weights without one. ``check`` gets the
+    largest difference between sampler and trainer before the step is made, and may raise.
+    """
+    device = next(model.parameters()).device
+    optimizer.zero_grad(set_to_none=True)
+    loss_sum = entropy_sum = kl_sum = log_ratio = 0.0
+    clipped = trained = 0
+    for part in batch.micro_batches(rl.micro_batch_tokens, device):
+        logits = sampled_logits(model, part)
+        new = sampled_logprobs(logits, part.targets)
+        clips = {"clip_low": rl.clip_low, "clip_high": rl.clip_high}
+        loss = losses.policy_loss(rl.loss, new, part.logprobs, part.advantages, batch.tokens, **clips)
+        entropies = losses.entropy(logits)
+        if rl.entropy:
+            loss = loss - rl.entropy * entropies.sum() / batch.tokens
+        if rl.kl and reference is not None:
+            with torch.no_grad():
+                before = sampled_logprobs(sampled_logits(reference, part), part.targets)
+            divergence = losses.kl_to_reference(new, before).sum() / batch.tokens
+            loss, kl_sum = loss + rl.kl * divergence, kl_sum + divergence.item()
+        loss.backward()
+        with torch.no_grad():
+            difference = new - part.logprobs
+            log_ratio = max(log_ratio, difference.abs().max().item())
+            outside = (difference > math.log1p(rl.clip_high)) | (difference < math.log1p(-rl.clip_low))
+            clipped += int(outside.sum())
+            loss_sum += loss.item()
+            entropy_sum += entropies.sum().item()
+            trained += len(new)
+    gradient = 0.0
+    if trained:
+        if check is not None:
+            check(log_ratio)
+        gradient = float(nn.utils.clip_grad_norm_(model.parameters(), rl.max_grad_norm))
+        if not math.isfinite(gradient):
+            raise FloatingPointError(f"the gradient is {gradient}; the weights are left as they were")
+        optimizer.step()
+    mean = 1 / max(trained, 1)
+    return Update(loss_sum, entropy_sum * mean, log_ratio, gradient, clipped * mean, kl_sum, trained)
+
+
+def learning_rate(rl: Rl, step: int) -> float:
+    """The learning rate of ``step``, from 0."""
+    if step < rl.warm_up_steps:
+        return rl.learning_rate * (step + 1) / rl.warm_up_steps
+    if rl.schedule == "constant":
+        return rl.learning_rate
+    done = min(1.0, (step - rl.warm_up_steps) / max(rl.steps - rl.warm_up_steps, 1))
+    return rl.learning_rate * (rl.final_rate + (1 - rl.final_rate) * 0.5 * (1 + math.cos(math.pi * done)))
+
+
+@torch.no_grad()
+def average(averaged: nn.Module, model: nn.Module, decay: float) -> None:
+    """Move ``averaged`` towards ``model``: averaged = decay * averaged + (1 - decay) * model, in place."""
+    own, new = list(averaged.parameters()), list(model.parameters())
+    torch._foreach_lerp_(own, new, 1 - decay)
+
+
+def _parts(model: Any) -> tuple[Any, Any]:
+    """The layers below the vocabulary, and its projection; of a model with adapters too."""
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    return base.get_decoder(), base.get_output_embeddings()
+
+
+def parts_of(batch: Batch, count: int, order: Sequence[int]) -> list[Batch]:
+    """``batch`` cut into ``count`` minibatches, its rollouts taken in ``order``; the normaliser is cut alike."""
+    if count == 1:
+        return [batch]
+    chosen = [batch.rollouts[place] for place in order]
+    return [Batch(chosen[start::count], max(1, batch.tokens // count)) for start in range(count)]
