@@ -95,7 +95,11 @@ class PolicySession(Protocol):
 
 
 class Policy(Protocol):
-    """Whatever produces assistant turns: a script, an endpoint, a local model."""
+    """Whatever produces assistant turns: a script, an endpoint, a local model.
+
+    A policy may also say ``deterministic`` (whether it answers the same conversation always in the same way) and
+    ``hash`` (of its weights, in hexadecimal): certificates state them.
+    """
 
     name: str
 

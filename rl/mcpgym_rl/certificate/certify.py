@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -63,9 +63,9 @@ async def certify(
     """Play ``policy`` against every possible opponent of ``environment``.
 
     A certificate can speak only for a policy that answers the same conversation always in the same way. One that says
-    that it does (``deterministic``, or ``temperature`` 0) is believed; any other is asked twice at every point, with two
-    seeds of its own, and refused where it differs. With ``seed``, the policy that begins every game with that seed is
-    certified; it may draw, but must draw the same then.
+    that it does (``deterministic``, or ``temperature`` 0) is believed; any other is asked twice at every point, with
+    two seeds of its own, and refused where it differs. With ``seed``, the policy that begins every game with that seed
+    is certified; it may draw, but must draw the same then.
 
     Args:
         policy: who plays.
@@ -149,10 +149,7 @@ class _Work:
 
     async def _follow(self, point: Point, player: Player, turn: Turn | None) -> None:
         """Take up everything that follows a turn."""
-        if turn is None:
-            after = [replace(point, end=StopReason.TRUNCATED)]
-        else:
-            after = self._rules.after(point, turn)
+        after = [replace(point, end=StopReason.TRUNCATED)] if turn is None else self._rules.after(point, turn)
         self.decisions.append(Decision(point, turn, after))
         going_on = [item for item in after if item.end is None]
         self.lines += [self._rules.line(item) for item in after if item.end is not None]
@@ -164,7 +161,7 @@ class _Work:
         await asyncio.gather(*(player.aclose() for _, player in (*self._level, *self._next)))
 
 
-async def _all(asking: list[Any]) -> list[Turn | None]:
+async def _all(asking: Sequence[Coroutine[Any, Any, Turn | None]]) -> list[Turn | None]:
     """All turns; when one fails, the others are cancelled and awaited first."""
     tasks = [asyncio.ensure_future(one) for one in asking]
     try:

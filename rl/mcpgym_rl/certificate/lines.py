@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from mcpgym.environment import GameOutcome
-from mcpgym.game_tree import Chances, GameTree
+from mcpgym.game_tree import CERTAIN, Chances, GameTree
 from mcpgym.messages import Message, tool_answer
 from mcpgym_rl.parse import MalformedCall, ParsedCall, parse
 from mcpgym_rl.policy import Turn
@@ -55,7 +55,7 @@ class Point:
     messages: tuple[Message, ...]
     acts: tuple[str, ...] = ()
     turns: tuple[Turn, ...] = ()
-    chances: Chances = Chances(Fraction(1), Fraction(1))
+    chances: Chances = CERTAIN
     served: int = 0
     tried: int = 0
     invalid_moves: int = 0
@@ -64,9 +64,7 @@ class Point:
     def follows(self, chances: Chances) -> Chances:
         """The chances of what follows this point with ``chances``."""
         mine = self.chances
-        if chances.random == 1 and chances.perfect == 1:
-            return mine
-        return Chances(mine.random * chances.random, mine.perfect * chances.perfect)
+        return mine if chances == CERTAIN else Chances(mine.random * chances.random, mine.perfect * chances.perfect)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,8 @@ class Player:
         """
         try:
             if len(self.sessions) == 1:
-                return await _turn(self.sessions[0], messages)
-            turns = await asyncio.gather(*(_turn(session, messages) for session in self.sessions))
+                return await _turn(self.policy, self.sessions[0], messages)
+            turns = await asyncio.gather(*(_turn(self.policy, session, messages) for session in self.sessions))
         except ContextFull:
             return None
         told = [(turn.finish, _told(turn.message)) for turn in turns]
@@ -104,17 +104,21 @@ def _begun(policy: Policy, context: EpisodeContext) -> PolicySession:
         ) from error
 
 
-async def _turn(session: PolicySession, messages: Sequence[Message]) -> Turn:
+async def _turn(policy: Policy, session: PolicySession, messages: Sequence[Message]) -> Turn:
     try:
         turn = await session.act(list(messages))
     except PolicyError:
         raise
     except Exception as error:
-        raise PolicyError(f"{type(leaves(error)[0]).__name__}: {explain(error)}") from error
+        raise PolicyError(f"{policy.name} failed: {_whole(error)}") from error
     message: Any = turn.message if isinstance(turn, Turn) else turn
     if not isinstance(turn, Turn) or not isinstance(message, Mapping) or message.get("role") != "assistant":
         raise PolicyError(f"a turn must be a Turn with an assistant message, not {str(message)[:200]}")
     return turn
+
+
+def _whole(error: Exception) -> str:
+    return f"{type(leaves(error)[0]).__name__}: {explain(error)}"
 
 
 def _told(message: Message) -> str:

@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
@@ -211,6 +212,10 @@ class ChatSession:
         except (openai.OpenAIError, ValueError) as error:
             raise self._no_completion(explain(error)) from None
         return self._read(answer)
+
+    def fork(self) -> ChatSession:
+        """A session of its own from here on."""
+        return copy(self)
 
     async def aclose(self) -> None:
         """Nothing is held."""

@@ -6,6 +6,7 @@ import json
 import math
 import string
 from collections.abc import Mapping, Sequence
+from copy import copy
 from random import Random
 from typing import Any
 
@@ -49,6 +50,12 @@ class RandomCallsSession:
         tool = self._random.choice(self._tools)
         arguments = json.dumps(sample(tool["inputSchema"], self._random))
         return Turn(assistant("", [tool_call(f"call_{self._turn}", tool["name"], arguments)]))
+
+    def fork(self) -> RandomCallsSession:
+        """A session of its own from here on, with the same draws to come."""
+        forked = copy(self)
+        forked._random = copy(self._random)
+        return forked
 
     async def aclose(self) -> None:
         """Nothing is held."""

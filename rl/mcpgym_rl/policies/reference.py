@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from random import Random
 
 from mcpgym.asking import settle
@@ -36,6 +37,10 @@ class ReferenceSession:
     async def act(self, messages: Sequence[Message]) -> Turn:
         """The next assistant turn."""
         return Turn(await settle(self._function(messages, self._random)))
+
+    def fork(self) -> ReferenceSession:
+        """A session of its own from here on, with the same draws to come."""
+        return ReferenceSession(self._function, copy(self._random))
 
     async def aclose(self) -> None:
         """Nothing is held."""

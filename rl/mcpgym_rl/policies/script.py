@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,8 @@ class ScriptedPolicy:
         turns: texts, calls, messages (the forms of ``FORMS``) or whole :class:`~mcpgym_rl.policy.Turn` objects.
         name: how traces name it.
     """
+
+    deterministic = True
 
     def __init__(self, turns: Sequence[Turn | Mapping[str, Any] | str], name: str = "script") -> None:
         self.name = name
@@ -52,6 +55,10 @@ class ScriptedSession:
             raise PolicyError(f"{self._policy.name} has {len(turns)} turns, and the episode goes on after them")
         self._next += 1
         return turns[self._next - 1]
+
+    def fork(self) -> ScriptedSession:
+        """A session of its own from here on."""
+        return copy(self)
 
     async def aclose(self) -> None:
         """Nothing is held."""
