@@ -77,29 +77,40 @@ def test_turns_are_compared_with_rollouts_that_came_there_in_the_same_way() -> N
         trace((4, "O 0"), (2, "over")),
         trace((1, "O 4"), (7, "over")),
     ]
-    made = turn_advantages(traces, [1.0, 0.0, 0.5, 0.0], [0, 0, 0, 0])
-    first = [1 - 0.375, -0.375, 0.125, -0.375]
-    assert [turns and turns[0] for turns in made] == pytest.approx(first)
-    # after 4 and O 0 three rollouts stand alike, with a mean of .5; the fourth is alone and keeps what it had
-    assert [turns and turns[1] for turns in made] == pytest.approx([0.5, -0.5, 0.0, -0.375])
+    made = turn_advantages(traces, [1.0, 0.0, 0.5, 0.0], [0, 0, 0, 0], prior=1)
+    # at the first turn each against the mean of the three others
+    assert [turns and turns[0] for turns in made] == pytest.approx([1 - 0.5 / 3, -0.5, 0.5 - 1 / 3, -0.5])
+    # after 4 and O 0 three rollouts stand alike: the mean of the two others, and the turn before counted once
+    second = [1 - (0.5 + 0.5 / 3) / 3, -(1.5 + 0.5) / 3, 0.5 - (1.0 + 1 / 3) / 3, -0.5]
+    assert [turns and turns[1] for turns in made] == pytest.approx(second)
+
+
+def test_without_a_prior_a_turn_is_compared_with_its_like_alone_and_one_without_like_keeps_what_it_had() -> None:
+    traces = [trace((4, "a"), (1, "x")), trace((4, "a"), (2, "x")), trace((5, "a"), (3, "x"))]
+    made = turn_advantages(traces, [1.0, 0.0, 0.0], [0, 0, 0], prior=0)
+    assert made == [[1.0, 1.0], [-0.5, -1.0], [-0.5, -0.5]]
 
 
 def test_thoughts_do_not_tell_states_apart_but_answers_do() -> None:
-    alike = turn_advantages([trace((4, "a"), (1, "x")), trace((4, "a"), (2, "x"))], [1.0, 0.0], [0, 0])
-    apart = turn_advantages([trace((4, "a"), (1, "x")), trace((4, "b"), (2, "x"))], [1.0, 0.0], [0, 0])
-    assert alike == [[0.5, 0.5], [-0.5, -0.5]]
-    assert apart == [[0.5, 0.5], [-0.5, -0.5]]
-    third = turn_advantages(
-        [trace((4, "a"), (1, "x")), trace((4, "b"), (2, "x")), trace((4, "b"), (3, "x"))], [1.0, 0.0, 0.5], [0, 0, 0]
-    )
-    assert third == [[0.5, 0.5], [-0.5, -0.25], [0.0, 0.25]]
+    alike = turn_advantages([trace((4, "a"), (1, "x")), trace((4, "a"), (2, "x"))], [1.0, 0.0], [0, 0], prior=0)
+    assert alike == [[1.0, 1.0], [-1.0, -1.0]]
+    traces = [trace((4, "a"), (1, "x")), trace((4, "b"), (2, "x")), trace((4, "b"), (3, "x"))]
+    apart = turn_advantages(traces, [1.0, 0.0, 0.5], [0, 0, 0], prior=0)
+    assert apart == [[0.75, 0.75], [-0.75, -0.5], [0.0, 0.5]]
 
 
 def test_given_turns_have_no_advantage_and_other_groups_do_not_count() -> None:
     traces = [trace((4, "a"), (1, "x"), given_turns=1), trace((4, "a"), (2, "x"), given_turns=1), trace((4, "a"))]
-    assert turn_advantages(traces, [1.0, 0.0, 5.0], [0, 0, 1]) == [[0.5], [-0.5], [0.0]]
+    assert turn_advantages(traces, [1.0, 0.0, 5.0], [0, 0, 1]) == [[1.0], [-1.0], [0.0]]
 
 
 def test_an_unscored_rollout_neither_has_turns_nor_moves_a_baseline() -> None:
     traces = [trace((4, "a")), trace((1, "a")), trace((2, "a"))]
-    assert turn_advantages(traces, [1.0, None, 0.0], [0, 0, 0]) == [[0.5], None, [-0.5]]
+    assert turn_advantages(traces, [1.0, None, 0.0], [0, 0, 0]) == [[1.0], None, [-1.0]]
+
+
+@given(st.lists(st.sampled_from([0.1, 0.3, 0.7]), min_size=2, max_size=8), st.floats(0, 3))
+def test_equal_rewards_give_exactly_zero_at_every_turn(rewards: list[float], prior: float) -> None:
+    traces = [trace((place % 3, "a"), (place % 2, "b"), (4, "c")) for place in range(len(rewards))]
+    equal = [rewards[0]] * len(rewards)
+    assert turn_advantages(traces, equal, [0] * len(rewards), prior=prior) == [[0.0] * 3] * len(rewards)

@@ -35,35 +35,48 @@ def group_advantages(
 
 
 def turn_advantages(
-    traces: Sequence[Trace], rewards: Sequence[float | None], groups: Sequence[Hashable], *, scale: Scale = "none"
+    traces: Sequence[Trace], rewards: Sequence[float | None], groups: Sequence[Hashable], *, prior: float = 1.0
 ) -> list[list[float] | None]:
-    """For each rollout, the advantage of each turn that it sampled.
+    """For each rollout, the advantage of each turn that it sampled: its reward less the value of where the turn began.
 
-    The baseline of a turn is the mean reward of the group's rollouts that came to the same turn with the same calls
-    and answers behind them (their thoughts may differ): a Monte Carlo estimate of that state's value. VinePPO (arXiv
-    2410.01679) samples such estimates on purpose; here the group has them already. A turn that no other rollout shares
-    keeps the advantage of the last one that was shared: its reward still tells of the choice that led there.
+    That value is estimated from the group's other rollouts that came to the same turn with the same calls and answers
+    behind them (their thoughts may differ), n of them with the mean m. The further into a rollout, the fewer there are,
+    so the estimate leans on that of the turn before: v_t = (n m + prior v_{t-1}) / (n + prior). At the first turn it
+    is the mean of all others (leave-one-out: RLOO, arXiv 2402.14740). VinePPO (arXiv 2410.01679) samples such
+    estimates on purpose; a group that plays one task has them already. A group whose rewards are equal gives 0.
     """
     histories = [_histories(trace) for trace in traces]
-    members: dict[Hashable, list[float]] = defaultdict(list)
+    seen: dict[Hashable, list[float]] = defaultdict(list)
+    in_group: dict[Hashable, set[float]] = defaultdict(set)
     for history, reward, group in zip(histories, rewards, groups, strict=True):
         if reward is not None:
+            in_group[group].add(reward)
             for state in history:
-                members[group, state].append(reward)
+                seen[group, state].append(reward)
     made: list[list[float] | None] = []
     for history, reward, group in zip(histories, rewards, groups, strict=True):
         if reward is None:
             made.append(None)
-            continue
-        turns: list[float] = []
-        for state in history:
-            shared = members[group, state]
-            if len(shared) > 1:
-                turns.append(_relative(reward, shared, scale))
-            else:
-                turns.append(turns[-1] if turns else 0.0)
-        made.append(turns)
+        elif len(in_group[group]) == 1:
+            made.append([0.0] * len(history))
+        else:
+            made.append(_along(reward, [seen[group, state] for state in history], prior))
     return made
+
+
+def _along(reward: float, seen: Sequence[Sequence[float]], prior: float) -> list[float]:
+    """The advantages of one rollout's turns; ``seen`` are the rewards of all that came to each of them, itself too."""
+    turns: list[float] = []
+    value: float | None = None
+    for rewards in seen:
+        others = len(rewards) - 1
+        total = math.fsum(rewards) - reward
+        if value is not None:
+            value = (total + prior * value) / (others + prior) if others + prior else value
+        elif others:
+            value = total / others
+        turns.append(0.0 if value is None else reward - value)
+    return turns
 
 
 def _relative(reward: float, rewards: Sequence[float], scale: Scale) -> float:

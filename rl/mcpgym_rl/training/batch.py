@@ -13,13 +13,14 @@ from mcpgym_rl.traces import Trace, TraceTokens
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """Some rollouts side by side, padded on the right.
+    """Some rollouts side by side, padded on the right. Causal attention never looks there, so no mask is needed.
 
-    ``ids`` is (rollouts, length). The others have one entry per sampled token, (tokens,): where the logits that chose
-    it stand in the flattened ``ids`` (one place before it), its id, the log-probability it was sampled with, its
-    temperature, and its advantage. Causal attention never looks to the right, so padding needs no mask.
+    ``prefix``, (common,), is what all rollouts of the batch begin with; ``ids``, (rows, length), is what follows it in
+    each. The others have one entry per sampled token, (tokens,): where the logits that chose it stand in the flattened
+    ``ids`` (one place before it), its id, the log-probability it was sampled with, its temperature, its advantage.
     """
 
+    prefix: Tensor
     ids: Tensor
     places: Tensor
     targets: Tensor
@@ -37,15 +38,20 @@ class Batch:
     tokens: int
 
     def micro_batches(self, max_tokens: int, device: torch.device | str = "cpu") -> Iterator[Sequences]:
-        """The batch in parts of at most ``max_tokens`` places, padding included, like lengths together."""
-        waiting: list[_Rollout] = []
-        for rollout in sorted(self.rollouts, key=lambda item: len(item.ids)):
-            if waiting and len(rollout.ids) * (len(waiting) + 1) > max_tokens:
-                yield _pad(waiting, device)
+        """The batch in parts of at most ``max_tokens`` places, padding included, like lengths together.
+
+        What is the same is computed once: the prefix, and rollouts whose ids are those of another, or its beginning.
+        """
+        common = _common(self.rollouts)
+        rows = sorted(_rows(self.rollouts), key=lambda row: len(row[0].ids))
+        waiting: list[list[_Rollout]] = []
+        for row in rows:
+            if waiting and (len(row[0].ids) - common) * (len(waiting) + 1) > max_tokens:
+                yield _pad(waiting, common, device)
                 waiting = []
-            waiting.append(rollout)
+            waiting.append(row)
         if waiting:
-            yield _pad(waiting, device)
+            yield _pad(waiting, common, device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,7 @@ def make_batch(
         given = trace.tokens.temperatures
         rollouts.append(
             _Rollout(
-                trace.tokens.ids[: places[-1] + 1],
+                list(trace.tokens.ids[: places[-1] + 1]),
                 places,
                 [trace.tokens.logprobs[place] for place in places],
                 [temperature if given is None else given[place] for place in places],
@@ -126,17 +132,39 @@ def _spread(
     return made
 
 
-def _pad(rollouts: Sequence[_Rollout], device: torch.device | str) -> Sequences:
-    length = max(len(rollout.ids) for rollout in rollouts)
-    ids = torch.zeros(len(rollouts), length, dtype=torch.long)
+def _common(rollouts: Sequence[_Rollout]) -> int:
+    """How many ids all rollouts begin with alike, short of the place whose logits chose a rollout's first token."""
+    if not rollouts:
+        return 0
+    least, most = min(rollout.ids for rollout in rollouts), max(rollout.ids for rollout in rollouts)
+    alike = next((at for at, (one, other) in enumerate(zip(least, most, strict=False)) if one != other), len(least))
+    return min(alike, *(rollout.sampled[0] - 1 for rollout in rollouts))
+
+
+def _rows(rollouts: Sequence[_Rollout]) -> list[list[_Rollout]]:
+    """The rollouts by the row that computes them: the longest first, then those that are its beginning."""
+    rows: list[list[_Rollout]] = []
+    for rollout in sorted(rollouts, key=lambda item: item.ids, reverse=True):
+        if rows and rows[-1][0].ids[: len(rollout.ids)] == rollout.ids:
+            rows[-1].append(rollout)
+        else:
+            rows.append([rollout])
+    return rows
+
+
+def _pad(rows: Sequence[Sequence[_Rollout]], common: int, device: torch.device | str) -> Sequences:
+    length = max(len(row[0].ids) for row in rows) - common
+    ids = torch.zeros(len(rows), length, dtype=torch.long)
     places: list[int] = []
-    for row, rollout in enumerate(rollouts):
-        ids[row, : len(rollout.ids)] = torch.as_tensor(rollout.ids)
-        places += [row * length + place - 1 for place in rollout.sampled]
+    for number, row in enumerate(rows):
+        ids[number, : len(row[0].ids) - common] = torch.tensor(row[0].ids[common:])
+        places += [number * length + place - common - 1 for rollout in row for place in rollout.sampled]
     targets = ids.flatten()[torch.tensor(places) + 1]
 
     def joined(name: str) -> Tensor:
-        return torch.tensor([value for rollout in rollouts for value in getattr(rollout, name)], dtype=torch.float32)
+        values = [value for row in rows for rollout in row for value in getattr(rollout, name)]
+        return torch.tensor(values, dtype=torch.float32)
 
-    made = (ids, torch.tensor(places), targets, joined("logprobs"), joined("temperatures"), joined("advantages"))
+    numbers = (joined(name) for name in ("logprobs", "temperatures", "advantages"))
+    made = (torch.tensor(rows[0][0].ids[:common], dtype=torch.long), ids, torch.tensor(places), targets, *numbers)
     return Sequences(*(tensor.to(device) for tensor in made))

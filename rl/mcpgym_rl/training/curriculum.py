@@ -8,7 +8,8 @@ point from which it chooses anew. That is fair play: the opponent is an adversar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -17,7 +18,7 @@ from mcpgym.tasks import derive_seed
 from mcpgym_rl.certificate import Line
 from mcpgym_rl.policy import Tokens, Turn
 from mcpgym_rl.run import EpisodeSpec
-from mcpgym_rl.training.recipe import Rl
+from mcpgym_rl.training.recipe import LineGroups, Rl
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,31 +32,49 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class KnownLine:
-    """A line of the last certificate that training may begin in. ``survived`` counts the certificates before it in
-    which the line was lost too."""
+    """A line of the last certificate that training may begin in: the policy's seat, the moves of both, its turns.
 
-    task: str
+    ``survived`` counts the certificates before it in which the line was open too.
+    """
+
+    seat: str
+    acts: Sequence[str]
     turns: Sequence[Turn]
     survived: int = 0
 
 
 @dataclass(slots=True)
 class Lines:
-    """What the last certificate left to learn: lost (or unfinished) lines, and drawn ones."""
+    """What the last certificate left to learn: open lines (lost, unfinished, or with an invalid move), and drawn."""
 
-    lost: list[KnownLine] = field(default_factory=list)
+    open: list[KnownLine] = field(default_factory=list)
     drawn: list[KnownLine] = field(default_factory=list)
 
     def learn(self, lines: Sequence[Line]) -> None:
         """Take over the lines of a new certificate."""
-        before = {line.task: line.survived for line in self.lost}
-        lost = [line for line in lines if line.outcome in ("loss", None)]
-        self.lost = [KnownLine(line.task, _own(line.turns), before.get(line.task, -1) + 1) for line in lost]
-        self.drawn = [KnownLine(line.task, _own(line.turns)) for line in lines if line.outcome == "draw"]
+        before = {(line.seat, tuple(line.acts)): line.survived for line in self.open}
+        self.open, self.drawn = [], []
+        for line in lines:
+            if line.outcome in ("loss", None) or line.invalid_moves:
+                survived = before.get((line.seat, line.acts), -1) + 1
+                self.open.append(KnownLine(line.seat, line.acts, _own(line.turns), survived))
+            elif line.outcome == "draw":
+                self.drawn.append(KnownLine(line.seat, line.acts, _own(line.turns)))
+
+
+LineTask = Callable[[str, Sequence[str], float], str]
+"""The id of the task that steers into a line: seat, moves, and how often its opponent moves at random off the line."""
 
 
 def plan_batch(
-    rl: Rl, environment: str, config: Mapping[str, Any], size: int, seed: int, step: int, lines: Lines
+    rl: Rl,
+    environment: str,
+    config: Mapping[str, Any],
+    size: int,
+    seed: int,
+    step: int,
+    lines: Lines,
+    line_task: LineTask | None = None,
 ) -> Plan:
     """The batch of ``step``: a function of the arguments alone, so that a resumed run plays the same episodes.
 
@@ -67,20 +86,27 @@ def plan_batch(
         seed: of the run.
         step: from 0.
         lines: what the last certificate left; empty before the first.
+        line_task: names the tasks that steer into lines; None where the game has no tree.
     """
     random = Random(derive_seed("batch", seed, step))
-    lost = _lost_groups(rl, lines)
-    drawn = round(rl.groups * rl.curriculum.drawn_share) if lines.drawn else 0
-    ordinary = rl.groups - lost - drawn
-    known = _spread(lines.lost, lost, random) + _spread(lines.drawn, drawn, random)
-    firsts = [_line_spec(rl, environment, config, line, random) for line in known]
+    curriculum = rl.curriculum
+    opened = drawn = 0
+    firsts: list[EpisodeSpec] = []
+    if line_task is not None:
+        most = round(rl.groups * curriculum.open_share)
+        opened = min(most, math.ceil(len(lines.open) * curriculum.groups_per_open_line))
+        drawn = round(rl.groups * curriculum.drawn_share) if lines.drawn else 0
+        for kind, count, known in ((curriculum.open, opened, lines.open), (curriculum.drawn, drawn, lines.drawn)):
+            chosen = _spread(known, count, random)
+            firsts += [_line_spec(kind, line, line_task, environment, config, random) for line in chosen]
+    ordinary = rl.groups - opened - drawn
     for place in range(ordinary):
         index = (step * rl.groups + place) % size
         seed_here = _episode_seed(random)
         firsts.append(EpisodeSpec(environment, split=rl.split, index=index, seed=seed_here, config=config))
     specs = [replace(first, repeat=repeat) for first in firsts for repeat in range(rl.group_size)]
     groups = [group for group in range(len(firsts)) for _ in range(rl.group_size)]
-    return Plan(specs, groups, {"lost": lost, "drawn": drawn, "ordinary": ordinary})
+    return Plan(specs, groups, {"open": opened, "drawn": drawn, "ordinary": ordinary})
 
 
 def _own(turns: Sequence[Turn]) -> list[Turn]:
@@ -99,11 +125,6 @@ def last_turn(tokens: Tokens) -> Tokens:
     return Tokens(tokens.ids[start:], tokens.mask[start:], tokens.logprobs[start:])
 
 
-def _lost_groups(rl: Rl, lines: Lines) -> int:
-    most = round(rl.groups * rl.curriculum.lost_share)
-    return min(most, round(len(lines.lost) * rl.curriculum.groups_per_lost_line))
-
-
 def _spread(lines: Sequence[KnownLine], count: int, random: Random) -> list[KnownLine]:
     """``count`` of the lines, each as often as the others, give or take one."""
     chosen: list[KnownLine] = []
@@ -112,17 +133,28 @@ def _spread(lines: Sequence[KnownLine], count: int, random: Random) -> list[Know
     return chosen
 
 
-def _line_spec(rl: Rl, environment: str, config: Mapping[str, Any], line: KnownLine, random: Random) -> EpisodeSpec:
-    """The line from its beginning, or from one of its turns."""
-    curriculum = rl.curriculum
-    given: Sequence[Turn] = ()
-    temperatures: tuple[float, ...] = ()
-    if len(line.turns) > 1 and random.random() < curriculum.resume_share:
-        given = line.turns[: random.randrange(1, len(line.turns))]
-    hotter = curriculum.first_temperature + curriculum.temperature_step * line.survived
-    temperatures = (min(hotter, curriculum.max_temperature),)
+def _line_spec(
+    kind: LineGroups,
+    line: KnownLine,
+    line_task: LineTask,
+    environment: str,
+    config: Mapping[str, Any],
+    random: Random,
+) -> EpisodeSpec:
+    """The line from one of its turns on: the policy's turns before that one are given."""
+    count = len(line.turns)
+    back = random.choices(range(len(kind.turns_back)), kind.turns_back)[0]
+    given = line.turns[: max(0, count - 1 - back)]
+    perfect = random.random() < kind.perfect_share
+    low, high = kind.random_moves
+    strength = 0.0 if perfect else round(low + (high - low) * random.random(), 2)
     return EpisodeSpec(
-        environment, task=line.task, seed=_episode_seed(random), config=config, given=given, temperatures=temperatures
+        environment,
+        task=line_task(line.seat, line.acts, strength),
+        seed=_episode_seed(random),
+        config=config,
+        given=given,
+        temperatures=(min(kind.temperature + kind.temperature_step * line.survived, kind.max_temperature),),
     )
 
 

@@ -65,30 +65,53 @@ class Rewards(Section):
     """Weights of the environment's rewards by name, added to that."""
 
 
-class Curriculum(Section):
-    """Which episodes a batch is made of: ordinary tasks, and lines of play that the last certificate knows."""
+class LineGroups(Section):
+    """How groups begin in lines that the last certificate knows."""
 
-    lost_share: float = Field(default=0.4, ge=0, le=1)
-    """The largest share of a batch's groups that begin in lines the last certificate lost or left unfinished."""
-    drawn_share: float = Field(default=0.2, ge=0, le=1)
-    """The share of groups that begin in other lines of it, drawn ones first: they teach to punish weak play."""
-    groups_per_lost_line: float = Field(default=1.0, gt=0)
-    """No more groups than this for each lost line."""
-    resume_share: float = Field(default=0.8, ge=0, le=1)
-    """The share of those groups that begin in mid-line, the policy's own turns before that point given."""
-    first_temperature: float = Field(default=1.3, gt=0)
-    """The temperature of the first turn after the given ones."""
+    turns_back: tuple[float, ...] = (1, 3, 2, 1)
+    """The weights with which a group begins at the line's last turn, the one before it, and so on; turns before that
+    are given. A line with fewer turns begins at its first."""
+    temperature: float = Field(default=1.2, gt=0)
+    """The temperature of that turn: the greedy choice there is known, so other ones must be tried."""
     temperature_step: float = Field(default=0.3, ge=0)
     """How much hotter for each certificate that the line has survived."""
     max_temperature: float = Field(default=2.2, gt=0)
     """And no hotter than this: too hot, and the form breaks."""
+    perfect_share: float = Field(default=0.7, ge=0, le=1)
+    """The share of groups whose opponent plays perfectly once the game leaves the line."""
+    random_moves: tuple[float, float] = (0.0, 0.5)
+    """How often the opponents of the other groups then move at random: uniform between these."""
+
+    @model_validator(mode="after")
+    def _weights(self) -> Self:
+        if not self.turns_back or min(self.turns_back) < 0 or not sum(self.turns_back):
+            raise ValueError(f"turns_back needs weights of 0 or more, one of them above 0; not {self.turns_back}")
+        if not 0 <= self.random_moves[0] <= self.random_moves[1] <= 1:
+            raise ValueError(f"random_moves needs two shares in order, not {self.random_moves}")
+        return self
+
+
+class Curriculum(Section):
+    """Which episodes a batch is made of: ordinary tasks, and lines of play that the last certificate knows."""
+
+    open_share: float = Field(default=0.4, ge=0, le=1)
+    """The largest share of groups in open lines: those that the last certificate lost or left unfinished, or in which
+    the policy made an invalid move."""
+    groups_per_open_line: float = Field(default=2.0, gt=0)
+    """No more groups than this for each open line."""
+    drawn_share: float = Field(default=0.2, ge=0, le=1)
+    """The share of groups in drawn lines of it: they teach to punish weak play."""
+    open: LineGroups = LineGroups()
+    """How groups begin in open lines."""
+    drawn: LineGroups = LineGroups(
+        turns_back=(0, 1, 1, 1), temperature=1.0, temperature_step=0.0, perfect_share=0.0, random_moves=(0.3, 1.0)
+    )
+    """How they begin in drawn ones."""
 
     @model_validator(mode="after")
     def _room(self) -> Self:
-        if self.lost_share + self.drawn_share > 1:
-            raise ValueError(
-                f"lost_share + drawn_share is {self.lost_share + self.drawn_share:g}, more than all groups"
-            )
+        if self.open_share + self.drawn_share > 1:
+            raise ValueError(f"open_share + drawn_share is {self.open_share + self.drawn_share:g}: more than there are")
         return self
 
 
@@ -144,7 +167,9 @@ class Rl(Section):
     advantage: Literal["rollout", "turn"] = "turn"
     """One advantage for the whole rollout, or one for each turn against rollouts in the same state."""
     scale: Literal["none", "std"] = "none"
-    """Whether advantages are divided by the standard deviation of their group."""
+    """Whether a rollout's advantage is divided by the standard deviation of its group."""
+    prior: float = Field(default=1.0, ge=0)
+    """How much a turn's baseline leans on that of the turn before, in rollouts."""
     updates: int = Field(default=1, gt=0)
     """Into how many minibatches a batch is cut, each an optimizer step of its own."""
     temperature: float = Field(default=1.0, gt=0)

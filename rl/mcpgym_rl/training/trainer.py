@@ -119,7 +119,9 @@ class Trainer:
     async def _sample(self) -> tuple[Plan, list[Trace]]:
         """Play the episodes of the next batch."""
         recipe, name = self.setup.recipe, self.setup.environment.name
-        plan = plan_batch(self.rl, name, recipe.config, self.size, recipe.seed, self.state.step, self.state.lines)
+        state, tree = self.state, self.setup.environment.game_tree()
+        line_task = None if tree is None else tree.line_task
+        plan = plan_batch(self.rl, name, recipe.config, self.size, recipe.seed, state.step, state.lines, line_task)
         result = await run(self.sampler, self.setup.lane, plan.specs, concurrency=len(plan.specs))
         if result.failure is not None:
             raise TrainingStopped(result.failure)
@@ -137,7 +139,7 @@ class Trainer:
         rl = self.rl
         advantages: Sequence[Sequence[float] | float | None]
         if rl.advantage == "turn":
-            advantages = turn_advantages(traces, rewards, groups, scale=rl.scale)
+            advantages = turn_advantages(traces, rewards, groups, prior=rl.prior)
         else:
             advantages = group_advantages(rewards, groups, scale=rl.scale)
         keep = rl.train_without_signal

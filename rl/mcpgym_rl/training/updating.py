@@ -32,12 +32,36 @@ class Update:
 def sampled_logits(model: nn.Module, sequences: Sequences) -> Tensor:
     """The logits that chose each sampled token, at its temperature: (tokens, vocabulary), in float32.
 
-    The vocabulary is projected at those places alone, which is most of a small model's work saved.
+    The vocabulary is projected at those places alone, and the common prefix goes through the layers once: both are
+    most of a small model's work saved, and neither changes a gradient.
     """
     decoder, head = _parts(model)
-    hidden = decoder(input_ids=sequences.ids, use_cache=False).last_hidden_state
+    cache = _prefix_cache(decoder, sequences)
+    ids = sequences.ids if cache is not None else _whole(sequences)
+    hidden = decoder(input_ids=ids, past_key_values=cache, use_cache=cache is not None).last_hidden_state
+    if cache is None:
+        hidden = hidden[:, len(sequences.prefix) :]
     chosen = hidden.flatten(0, 1)[sequences.places]
     return head(chosen).float() / sequences.temperatures[:, None]
+
+
+def _whole(sequences: Sequences) -> Tensor:
+    return torch.cat([sequences.prefix.expand(len(sequences.ids), -1), sequences.ids], dim=1)
+
+
+def _prefix_cache(decoder: Any, sequences: Sequences) -> Any:
+    """The prefix's keys and values, one row seen by all; None without a prefix, or where a model keeps other state."""
+    layers = set(getattr(decoder.config, "layer_types", None) or ["full_attention"])
+    if not len(sequences.prefix) or layers != {"full_attention"}:
+        return None
+    from transformers import DynamicCache
+
+    once = decoder(input_ids=sequences.prefix[None], past_key_values=DynamicCache(), use_cache=True).past_key_values
+    shared = DynamicCache()
+    rows = len(sequences.ids)
+    for number, layer in enumerate(once.layers):
+        shared.update(layer.keys.expand(rows, -1, -1, -1), layer.values.expand(rows, -1, -1, -1), number)
+    return shared
 
 
 def sampled_logprobs(logits: Tensor, targets: Tensor) -> Tensor:

@@ -1,0 +1,103 @@
+"""Batches are made of whole groups, of the episodes they should be of, and are the same ones again after a resume."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpgym.messages import assistant
+from mcpgym_rl.policy import Tokens, Turn
+from mcpgym_rl.run import EpisodeSpec
+from mcpgym_rl.training.curriculum import KnownLine, Lines, Plan, last_turn, plan_batch
+from mcpgym_rl.training.recipe import Curriculum, LineGroups, Rl
+
+
+def line(name: str, turns: int = 4, survived: int = 0) -> KnownLine:
+    return KnownLine("first", (name, "1"), [Turn(assistant(f"{name} {number}")) for number in range(turns)], survived)
+
+
+LINES = Lines([line("lost-a"), line("lost-b", 1), line("lost-c", survived=2)], [line("drawn-a"), line("drawn-b")])
+SHARES = Curriculum(open_share=0.5, drawn_share=0.25, groups_per_open_line=2)
+
+
+def line_task(seat: str, acts: Sequence[str], strength: float) -> str:
+    return f"{seat} {' '.join(acts)} {strength:g}"
+
+
+def plan(rl: Rl, size: int = 1_000, seed: int = 0, step: int = 0, lines: Lines = LINES) -> Plan:
+    return plan_batch(rl, "game", {"a": 1}, size, seed, step, lines, line_task)
+
+
+@given(st.integers(2, 40), st.integers(2, 9), st.integers(0, 500), st.integers(0, 99))
+def test_groups_are_whole_and_share_all_but_the_repeat(groups: int, size: int, step: int, seed: int) -> None:
+    rl = Rl(groups=groups, group_size=size, curriculum=SHARES)
+    made = plan(rl, seed=seed, step=step)
+    assert Counter(made.groups) == Counter(dict.fromkeys(range(groups), size))
+    for group in range(groups):
+        members = [spec for spec, number in zip(made.specs, made.groups, strict=True) if number == group]
+        assert len({(m.task, m.split, m.index, m.seed, m.temperatures, tuple(map(id, m.given))) for m in members}) == 1
+        assert [member.repeat for member in members] == list(range(size))
+    assert sum(made.kinds.values()) == groups
+    assert made == plan(rl, seed=seed, step=step)
+
+
+def test_ordinary_groups_walk_through_the_split_and_begin_again_at_its_end() -> None:
+    indices = []
+    for step in range(3):
+        made = plan(Rl(groups=4, group_size=2), size=10, step=step, lines=Lines())
+        assert made.kinds == {"open": 0, "drawn": 0, "ordinary": 4}
+        indices += [spec.index for spec in made.specs if spec.repeat == 0]
+    assert indices == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
+
+
+def test_seeds_differ_between_groups_steps_and_runs() -> None:
+    rl = Rl(groups=16, group_size=2)
+    made = [plan(rl, seed=seed, step=step, lines=Lines()) for seed in (0, 1) for step in (0, 1)]
+    assert len({spec.seed for one in made for spec in one.specs}) == 64
+
+
+def test_a_game_without_a_tree_has_ordinary_groups_alone() -> None:
+    made = plan_batch(Rl(groups=8, group_size=2, curriculum=SHARES), "game", {}, 100, 0, 0, LINES)
+    assert made.kinds == {"open": 0, "drawn": 0, "ordinary": 8}
+
+
+def test_lines_get_the_shares_the_recipe_gives_them_each_as_often_as_another() -> None:
+    made = plan(Rl(groups=20, group_size=2, curriculum=SHARES))
+    assert made.kinds == {"open": 6, "drawn": 5, "ordinary": 9}  # no more than two groups for each open line
+    tasks = Counter((spec.task or "- -").split()[1] for spec in made.specs if spec.repeat == 0)
+    assert tasks["lost-a"] == tasks["lost-b"] == tasks["lost-c"] == 2
+    assert sorted((tasks["drawn-a"], tasks["drawn-b"])) == [2, 3]
+
+
+def test_a_resumed_line_keeps_a_turn_to_choose_and_is_hotter_the_longer_it_survived() -> None:
+    how = LineGroups(turns_back=(1, 1, 1), temperature=1.2, temperature_step=0.3, max_temperature=1.7)
+    rl = Rl(
+        groups=30, group_size=2, curriculum=Curriculum(open_share=1, drawn_share=0, groups_per_open_line=20, open=how)
+    )
+    made = plan(rl, step=3)
+    by_line: dict[str, list[EpisodeSpec]] = {}
+    for spec in made.specs:
+        by_line.setdefault((spec.task or "").split()[1], []).append(spec)
+    assert {len(spec.given) for spec in by_line["lost-a"]} == {1, 2, 3}
+    assert {len(spec.given) for spec in by_line["lost-b"]} == {0}  # its only turn is the one to choose
+    assert {spec.temperatures for spec in by_line["lost-a"]} == {(1.2,)}
+    assert by_line["lost-c"][0].temperatures == pytest.approx((1.7,))
+
+
+def test_opponents_off_the_line_are_as_strong_as_the_recipe_says() -> None:
+    how = LineGroups(perfect_share=0.5, random_moves=(0.4, 0.6))
+    rl = Rl(
+        groups=60, group_size=2, curriculum=Curriculum(open_share=1, drawn_share=0, groups_per_open_line=20, open=how)
+    )
+    strengths = [float((spec.task or "").split()[-1]) for spec in plan(rl).specs]
+    assert 0.2 < strengths.count(0.0) / len(strengths) < 0.8
+    assert all(0.4 <= strength <= 0.6 for strength in strengths if strength)
+
+
+def test_the_ids_of_a_given_turn_are_its_own_alone() -> None:
+    tokens = Tokens([5, 6, 7, 1, 9, 9, 2, 3], [False, False, True, True, False, False, True, True], [0.0] * 8)
+    assert list(last_turn(tokens).ids) == [2, 3]
