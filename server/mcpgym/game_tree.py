@@ -70,8 +70,9 @@ class LegalCall(NamedTuple):
 class GameTree(Protocol[StateT]):
     """The tree of a finite game of two players, seen from the policy. Every method is a pure function.
 
-    Moves have labels (``acts``): short texts, equal for equal moves, which people read and type. States are values:
-    hashable, never changed. The policy's turn is over with its call; what the opponent replies is part of the answer.
+    Moves have labels (``acts``): short texts without spaces, equal for equal moves, which people read and type. States
+    are values: hashable, never changed. The policy's turn is over with its call; what the opponent replies is part of
+    the answer.
     """
 
     seats: Sequence[str]

@@ -90,7 +90,7 @@ async def certify(
     says = deterministic(policy)
     if says is False and seed is None:
         raise NotDeterministic(
-            f"{policy.name} draws its answers; certify it with temperature 0, or give the seed that it begins with"
+            f"{policy.name} draws its answers; give it temperature 0, or certify it as it plays with one seed (--seed 0)"
         )
     twice = ask_twice if ask_twice is not None else says is None
     work = _Work(policy, rules, asyncio.Semaphore(concurrency) if concurrency else None)

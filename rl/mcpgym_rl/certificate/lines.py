@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Literal
 
 from mcpgym.environment import GameOutcome
 from mcpgym.game_tree import CERTAIN, Chances, GameTree
@@ -18,19 +19,22 @@ from mcpgym_rl.policy import Turn
 from mcpgym_rl.rollout import Limits
 from mcpgym_rl.stop_reason import StopReason
 
+Mover = Literal["policy", "opponent"]
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """One whole game of the policy.
 
-    ``acts`` are the moves of both players in order, ``turns`` what the policy said, ``messages`` the transcript that an
-    episode of ``task`` has when the policy plays it. ``outcome`` is None where the game did not end: ``stop_reason``
-    says why. ``chances`` are those of this line among all games in its seat. ``invalid_moves`` counts the calls on it
-    that were refused or malformed.
+    ``acts`` are the moves of both players in order and ``movers`` whose they are, ``turns`` what the policy said,
+    ``messages`` the transcript that an episode of ``task`` has when the policy plays it. ``outcome`` is None where the
+    game did not end: ``stop_reason`` says why. ``chances`` are those of this line among all games in its seat.
+    ``invalid_moves`` counts the calls on it that were refused or malformed.
     """
 
     seat: str
     acts: tuple[str, ...]
+    movers: tuple[Mover, ...]
     task: str
     outcome: GameOutcome | None
     stop_reason: StopReason
@@ -54,6 +58,7 @@ class Point:
     state: Hashable
     messages: tuple[Message, ...]
     acts: tuple[str, ...] = ()
+    movers: tuple[Mover, ...] = ()
     turns: tuple[Turn, ...] = ()
     chances: Chances = CERTAIN
     served: int = 0
@@ -113,7 +118,8 @@ class Rules:
             return [_refused(point, call, f"this episode has ended ({point.end}); no more calls")]
         found = []
         for answer in self.tree.answers(point.state, call.call["function"]["name"], call.arguments):
-            moved = tuple(act for act in (answer.act, answer.reply) if act is not None)
+            moves: tuple[tuple[str | None, Mover], ...] = ((answer.act, "policy"), (answer.reply, "opponent"))
+            moved = [(act, mover) for act, mover in moves if act is not None]
             served = point.served + 1
             end = StopReason.MAX_TURNS if served >= self.max_turns else None
             found.append(
@@ -121,7 +127,8 @@ class Rules:
                     point.seat,
                     answer.state,
                     (*point.messages, tool_answer(call.call, answer.text, is_error=answer.is_error)),
-                    point.acts + moved,
+                    (*point.acts, *(act for act, _ in moved)),
+                    (*point.movers, *(mover for _, mover in moved)),
                     point.turns,
                     point.follows(answer.chances),
                     served,
@@ -137,7 +144,7 @@ class Rules:
         assert point.end is not None
         outcome = self.tree.outcome(point.state)
         task = self.tree.line_task(point.seat, point.acts)
-        moved = (point.seat, point.acts, task, outcome, point.end, point.turns, point.messages)
+        moved = (point.seat, point.acts, point.movers, task, outcome, point.end, point.turns, point.messages)
         return Line(*moved, point.chances, point.invalid_moves)
 
 
@@ -150,8 +157,10 @@ def _refused(point: Point, call: ParsedCall | MalformedCall, text: str) -> Point
 
 def starting_points(tree: GameTree, seats: Sequence[str]) -> list[Point]:
     """Where the policy's games begin, in every seat and with every opening."""
-    return [
-        Point(seat, start.state, tuple(start.messages), () if start.act is None else (start.act,), (), start.chances)
-        for seat in seats
-        for start in tree.starts(seat)
-    ]
+    points = []
+    for seat in seats:
+        for start in tree.starts(seat):
+            acts: tuple[str, ...] = () if start.act is None else (start.act,)
+            movers: tuple[Mover, ...] = () if start.act is None else ("opponent",)
+            points.append(Point(seat, start.state, tuple(start.messages), acts, movers, (), start.chances))
+    return points

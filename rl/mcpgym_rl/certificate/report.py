@@ -77,7 +77,7 @@ def report(played: Played) -> dict[str, Any]:
         "asked_twice": played.twice,
         "answers_hash": _answers_hash(played.lines),
         "mcpgym": __version__,
-        "games": [[line.seat, list(line.acts), line.outcome] for line in played.lines],
+        "games": [f"{line.seat}: {' '.join(line.acts)} = {line.outcome or 'unfinished'}" for line in played.lines],
     }
 
 
@@ -160,7 +160,7 @@ def _shown(played: Played, lines: Sequence[Line]) -> dict[str, Any] | None:
     positions = [tree.draw(line.seat, line.acts[:count]) for count in range(len(line.acts) + 1)]
     return {
         "seat": line.seat,
-        "acts": list(line.acts),
+        "moves": [f"{mover} {act}" for mover, act in zip(line.movers, line.acts, strict=True)],
         "task": line.task,
         "stop_reason": str(line.stop_reason),
         "invalid_moves": line.invalid_moves,
