@@ -84,8 +84,9 @@ def new_model(
     """
     from safetensors.numpy import save_file
 
+    from mcpgym_rl.local.chat import shown
+    from mcpgym_rl.local.template import Template
     from mcpgym_rl.policies.chat_format import native_tools
-    from mcpgym_rl.tiny.rendering import render
     from mcpgym_rl.tiny.tokenizer import train_tokenizer
     from mcpgym_rl.tiny.transcripts import make_transcripts
     from mcpgym_rl.tiny.weights import first_weights
@@ -95,7 +96,9 @@ def new_model(
         raise ConfigurationError(f"{folder} is there already; name a folder that is empty or does not exist")
     tools = native_tools([tool.listing for tool in environment.tools.values()])
     transcripts = make_transcripts(environment, TRANSCRIPTS, TRANSCRIPT_SEED)
-    tokenizer = train_tokenizer((render(trace.messages, tools) for trace in transcripts), size.vocabulary)
+    template = Template(TEMPLATE, {}, "new models")
+    texts = (template.render(shown(trace.messages), tools or None, prompt=False) for trace in transcripts)
+    tokenizer = train_tokenizer(texts, size.vocabulary)
     vocabulary = tokenizer.get_vocab_size()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tokenizer.json").write_text(tokenizer.to_str(pretty=True) + "\n", "utf-8")

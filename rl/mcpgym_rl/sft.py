@@ -77,7 +77,8 @@ def fit(
     Args:
         model: a causal language model of transformers, bare or with adapters; its trainable parameters are trained.
         games: a sequence, which is gone through in a new order in each epoch; or a stream, from which batches are
-            taken as they come. A stream must begin anew with the same games when a run is resumed.
+            taken as they come. A stream must begin anew with the same games when a run is resumed; those that were
+            learnt are passed over.
         config: how.
         out: a folder for ``metrics.jsonl`` and the checkpoint.
         on_step: is called after each update.
