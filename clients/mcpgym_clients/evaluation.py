@@ -18,11 +18,12 @@ from mcpgym_clients.arena import open_arena, require_tasks
 from mcpgym_clients.console import escaped, out, warn
 from mcpgym_clients.eval_options import EvalOptions
 from mcpgym_clients.failures import INTERRUPTED, CommandFailed
-from mcpgym_clients.files import SUMMARY, TRACES, run_folder, write_atomically
+from mcpgym_clients.files import SUMMARY, TRACES, run_folder
 from mcpgym_clients.options import parse_config
 from mcpgym_clients.progress import RunProgress
 from mcpgym_clients.report import render
 from mcpgym_clients.summary import Summary
+from mcpgym_rl.files import write_atomically
 from mcpgym_rl.lanes import Lane
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.policy import Policy

@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from mcpgym_clients.failures import UsageProblem
 
 TRACES = "traces.jsonl"
 SUMMARY = "summary.json"
-
-
-def write_atomically(path: Path, value: Any) -> None:
-    """Write ``value`` as JSON so that a reader finds the old file or the whole new one, whenever the process dies."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def run_folder(wanted: Path | None, *words: str, overwrite: bool = False) -> Path:
@@ -74,9 +53,3 @@ def find_traces(path: Path) -> Path:
     if not path.exists():
         raise UsageProblem(f"there is no {path}")
     return path
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -42,18 +42,14 @@ class ModelSection(Section):
 
 
 class WarmUp(Section):
-    """Supervised fine-tuning on a teacher's rollouts, before reinforcement learning."""
+    """Supervised fine-tuning on rollouts of a teacher, played as they are needed, before reinforcement learning."""
 
     policy: str = "teacher:skill=0.95"
     """Who is imitated; any policy that ``mcpgym collect`` takes."""
-    games: int = Field(default=2_000, gt=0)
-    """How many rollouts are collected."""
-    keep: str = ""
-    """Which of them are learnt from, as in ``mcpgym collect --keep``; empty for all that are scored."""
-    concurrency: int = Field(default=64, gt=0)
-    """How many rollouts are under way at once."""
+    split: str = "train"
+    """Whose tasks it plays."""
     sft: SftConfig = SftConfig()
-    """How they are learnt."""
+    """How its rollouts are learnt, and how many."""
 
 
 class Rewards(Section):

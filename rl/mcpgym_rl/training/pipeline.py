@@ -1,0 +1,164 @@
+"""A whole training run in one folder: a new model, its warm-up, reinforcement learning, the certificate.
+
+Each stage leaves what it made before the next begins, so a run that was killed goes on where it was::
+
+    recipe.json       the recipe, complete
+    stages.json       the CPU seconds of each stage that is done
+    initial/          the model as it began, warmed-up/ after the warm-up, model/ at the end
+    warm-up/  rl/     metrics.jsonl, checkpoints, and for rl TensorBoard's events and curves.png
+    certificate.json  of the end, where the game has a tree
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mcpgym.control import LocalControl
+from mcpgym.environment import Environment
+from mcpgym.episodes import Episodes, Limits
+from mcpgym.errors import ConfigurationError
+from mcpgym.registry import load_environment
+from mcpgym_rl.files import write_atomically
+from mcpgym_rl.games import PlayedGames
+from mcpgym_rl.lanes import ControlLane
+from mcpgym_rl.local.directory import open_directory
+from mcpgym_rl.new_model import new_model
+from mcpgym_rl.policies import make_policy
+from mcpgym_rl.sft import SftStep, fit
+from mcpgym_rl.training.checkpoint import State
+from mcpgym_rl.training.curves import draw_curves
+from mcpgym_rl.training.models import load_model, save_model
+from mcpgym_rl.training.recipe import Recipe
+from mcpgym_rl.training.trainer import Setup, Trainer
+
+STAGES = ("initial", "warm-up", "rl")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended: its model, its certificate (None without one), why training stopped, and its CPU seconds."""
+
+    model: Path
+    certificate: Mapping[str, Any] | None
+    finished: str
+    cpu_seconds: float
+
+
+class Pipeline:
+    """A run of ``recipe`` in ``folder``, begun or gone on with.
+
+    ``report`` gets ``(stage, row)`` after each step; a row is what ``metrics.jsonl`` gets.
+
+    Raises:
+        ConfigurationError: the folder has a run of another recipe.
+    """
+
+    def __init__(
+        self, recipe: Recipe, folder: Path, report: Callable[[str, Mapping[str, Any]], None] = lambda stage, row: None
+    ) -> None:
+        self.recipe, self.folder, self.report = recipe, folder, report
+        self.environment: Environment[Any, Any, Any] = load_environment(recipe.environment, recipe.config)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._claim()
+        torch.manual_seed(recipe.seed)  # nothing below draws from it; adapters' first weights do
+
+    def _claim(self) -> None:
+        path = self.folder / "recipe.json"
+        own = self.recipe.model_dump(mode="json")
+        if not path.exists():
+            write_atomically(path, own)
+        elif json.loads(path.read_text("utf-8")) != own:
+            raise ConfigurationError(
+                f"{self.folder} has a run of another recipe; go on with that one (--resume {self.folder}), "
+                "or take another folder"
+            )
+
+    def run(self) -> Outcome:
+        """Go through all stages that are not done yet."""
+        self._stage("initial", self._initial)
+        if self.recipe.warm_up is not None:
+            self._stage("warm-up", self._warm_up)
+        finished, certificate = "warm-up", None
+        if self.recipe.rl is not None:
+            state = self._reinforce()
+            finished, certificate = state.finished or "", state.certificate
+        else:
+            self._publish(self.folder / ("warmed-up" if self.recipe.warm_up else "initial"))
+        return Outcome(self.folder / "model", certificate, finished, sum(self._spent().values()))
+
+    # The stages.
+
+    def _initial(self) -> None:
+        """The model that training begins with: a new one, or a copy of the one that the recipe names."""
+        target, section = self.folder / "initial", self.recipe.model
+        if target.exists():
+            shutil.rmtree(target)  # half made by a run that was killed
+        if section.path is None:
+            new_model(self.environment, target, seed=self.recipe.seed, size=section.new)
+        else:
+            shutil.copytree(open_directory(section.path).path, target)
+
+    def _warm_up(self) -> None:
+        warm_up = self.recipe.warm_up
+        assert warm_up is not None
+        model, chat = load_model(self.folder / "initial", self.recipe.model)
+        teacher = make_policy(warm_up.policy, self.environment)
+        games = PlayedGames(self.environment, teacher, chat, seed=self.recipe.seed, split=warm_up.split)
+
+        def told(step: SftStep) -> None:
+            self.report("warm-up", {"step": step.step, "loss": step.loss, "steps": warm_up.sft.steps})
+
+        fit(model, games, warm_up.sft, self.folder / "warm-up", on_step=told)
+        save_model(model, self.folder / "initial", self.folder / "warmed-up")
+
+    def _reinforce(self) -> State:
+        """Reinforcement learning to its end, and what comes of it: the model, its certificate, its curves."""
+        folder = self.folder / "rl"
+        folder.mkdir(exist_ok=True)
+        warm = self.recipe.warm_up is not None
+        model, chat = load_model(self.folder / ("warmed-up" if warm else "initial"), self.recipe.model)
+        control = LocalControl(Episodes({self.environment.name: self.environment}, Limits(max_episodes=1_000_000)))
+        lane = ControlLane(control)
+        spent = sum(value for stage, value in self._spent().items() if stage != "rl")
+        setup = Setup(self.recipe, model, chat, self.environment, lane, folder, spent)
+        trainer = Trainer(setup, lambda row: self.report("rl", row))
+        try:
+            state = asyncio.run(trainer.train())
+        finally:
+            draw_curves(folder, f"{self.recipe.environment}, seed {self.recipe.seed}")
+        save_model(trainer.averaged, self.folder / "initial", self.folder / "model")
+        if state.certificate is not None:
+            write_atomically(self.folder / "certificate.json", state.certificate)
+        self._done("rl", state.cpu_seconds - spent)
+        return state
+
+    def _publish(self, source: Path) -> None:
+        target = self.folder / "model"
+        if not target.exists():
+            shutil.copytree(source, target)
+
+    # What is done.
+
+    def _stage(self, name: str, work: Callable[[], None]) -> None:
+        if name in self._spent():
+            return
+        started = time.process_time()
+        work()
+        self._done(name, time.process_time() - started)
+
+    def _spent(self) -> dict[str, float]:
+        path = self.folder / "stages.json"
+        made: dict[str, float] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        return made
+
+    def _done(self, stage: str, seconds: float) -> None:
+        write_atomically(self.folder / "stages.json", {**self._spent(), stage: round(seconds, 3)})
