@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from mcpgym_clients import plain, training_commands
-from mcpgym_clients.failures import FAILURE, INTERRUPTED, USAGE, explain, fail
+from mcpgym_clients.failures import FAILURE, INTERRUPTED, USAGE, UsageProblem, explain, fail
 from mcpgym_clients.starting import work_begins
 
 app = typer.Typer(
@@ -195,11 +195,30 @@ def play(
     config: Configuration = None,
     server: Server = None,
     secret_file: SecretFile = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="POLICY", help="Take the opponent's part in a game, against this policy (as in eval)."),
+    ] = None,
+    seat: Annotated[
+        str | None, typer.Option(help="With --against: the policy's seat (first, second); drawn by default.")
+    ] = None,
 ) -> None:
-    """Play an environment yourself, through MCP, with what a policy gets."""
-    from mcpgym_clients.play import PlayOptions, run
-
+    """Play an environment yourself, through MCP, with what a policy gets; or play against a policy."""
     work_begins()
+
+    if against is not None:
+        others = {"--task": task, "--split": split, "--index": index, "--server": server, "--secret-file": secret_file}
+        for name, value in others.items():
+            if value is not None:
+                raise UsageProblem(f"{name} does not go with --against: you are the opponent, and the game is here")
+        from mcpgym_clients.against import AgainstOptions
+        from mcpgym_clients.against import run as play_against
+
+        play_against(AgainstOptions(environment, against, seat, seed, config or []))
+        return
+    if seat is not None:
+        raise UsageProblem("--seat goes with --against alone; a task says who moves first")
+    from mcpgym_clients.play import PlayOptions, run
 
     run(PlayOptions(environment, task, split, index, seed, config or [], server, secret_file))
 

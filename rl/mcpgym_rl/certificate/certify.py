@@ -26,6 +26,7 @@ from mcpgym_rl.rollout import DEFAULT_MAX_TURNS
 from mcpgym_rl.stop_reason import StopReason
 
 MAX_LINES = 1_000_000
+_FIX = "make it deterministic (temperature 0), or certify it as it plays with one seed (--seed 0)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +90,7 @@ async def certify(
     rules = Rules(values.tree, values.max_turns)
     says = deterministic(policy)
     if says is False and seed is None:
-        raise NotDeterministic(
-            f"{policy.name} draws its answers; give it temperature 0, or certify it as it plays with one seed (--seed 0)"
-        )
+        raise NotDeterministic(f"{policy.name} draws its answers; {_FIX}")
     twice = ask_twice if ask_twice is not None else says is None
     work = _Work(policy, rules, asyncio.Semaphore(concurrency) if concurrency else None)
     try:
