@@ -49,20 +49,11 @@ def game_of(chat: Chat, messages: Sequence[Message], prompt_messages: int, tools
     return ids, mask
 
 
-def played_games(
-    environment: Environment[Any, Any, Any],
-    policy: Policy,
-    chat: Chat,
-    *,
-    seed: int = 0,
-    split: str = "train",
-    keep: Callable[[Trace], bool] = lambda trace: True,
-    limits: Limits | None = None,
-    concurrency: int = 64,
-) -> Iterator[Game]:
+class PlayedGames:
     """Games that ``policy`` plays, in process, over the tasks of a split in order, without end.
 
-    The same arguments give the same games. Rollouts without a score, or without a turn to learn, are passed over.
+    Each time it is gone through it begins anew, with the same games. Rollouts without a score, or without a turn to
+    learn, are passed over.
 
     Args:
         environment: where it plays.
@@ -73,36 +64,53 @@ def played_games(
         keep: which rollouts are wanted.
         limits: of each rollout.
         concurrency: how many are under way at once.
-
-    Raises:
-        EpisodeError: of ``BLOCK`` rollouts not one gave a game; the message says why.
     """
-    size = environment.size(split)
-    tools = [tool.listing for tool in environment.tools.values()]
-    for first in count(0, BLOCK):
-        places = range(first, first + BLOCK)
-        specs = [EpisodeSpec(environment.name, None, split, place % size, seed, place) for place in places]
-        traces = _play(environment, policy, specs, limits, concurrency)
-        wanted = [trace for trace in traces if trace.scored and keep(trace)]
-        games = [game_of(chat, trace.messages, trace.prompt_messages, tools) for trace in wanted]
-        games = [game for game in games if any(game[1])]
-        if not games:
-            raise EpisodeError(f"{environment.name}: {BLOCK} rollouts of {policy.name} gave no game: {_why(traces)}")
-        yield from games
 
+    def __init__(
+        self,
+        environment: Environment[Any, Any, Any],
+        policy: Policy,
+        chat: Chat,
+        *,
+        seed: int = 0,
+        split: str = "train",
+        keep: Callable[[Trace], bool] = lambda trace: True,
+        limits: Limits | None = None,
+        concurrency: int = 64,
+    ) -> None:
+        self.environment, self.policy, self.chat = environment, policy, chat
+        self.seed, self.split, self.keep = seed, split, keep
+        self.limits, self.concurrency = limits, concurrency
+        self._size = environment.size(split)
+        self._tools = [tool.listing for tool in environment.tools.values()]
 
-def _play(
-    environment: Environment[Any, Any, Any],
-    policy: Policy,
-    specs: Sequence[EpisodeSpec],
-    limits: Limits | None,
-    concurrency: int,
-) -> list[Trace]:
-    async def play() -> list[Trace]:
-        lane = ControlLane(LocalControl(Episodes({environment.name: environment})))
-        return (await run(policy, lane, specs, concurrency=concurrency, limits=limits)).traces
+    def __iter__(self) -> Iterator[Game]:
+        """The games.
 
-    return in_own_loop(play)
+        Raises:
+            EpisodeError: of ``BLOCK`` rollouts not one gave a game; the message says why.
+        """
+        for first in count(0, BLOCK):
+            traces = self._play(range(first, first + BLOCK))
+            wanted = [trace for trace in traces if trace.scored and self.keep(trace)]
+            games = [game_of(self.chat, trace.messages, trace.prompt_messages, self._tools) for trace in wanted]
+            games = [game for game in games if any(game[1])]
+            if not games:
+                who = f"{self.environment.name}: {BLOCK} rollouts of {self.policy.name}"
+                raise EpisodeError(f"{who} gave no game: {_why(traces)}")
+            yield from games
+
+    def _play(self, places: Sequence[int]) -> list[Trace]:
+        name, size = self.environment.name, self._size
+        specs = [
+            EpisodeSpec(name, split=self.split, index=place % size, seed=self.seed, repeat=place) for place in places
+        ]
+
+        async def play() -> list[Trace]:
+            lane = ControlLane(LocalControl(Episodes({name: self.environment})))
+            return (await run(self.policy, lane, specs, concurrency=self.concurrency, limits=self.limits)).traces
+
+        return in_own_loop(play)
 
 
 def _why(traces: Sequence[Trace]) -> str:
