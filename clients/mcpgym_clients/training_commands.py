@@ -17,7 +17,31 @@ Configuration = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add these commands to ``app``."""
+    app.command()(train)
     app.command()(certify)
+
+
+def train(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="[ENV | RECIPE.toml]", help="An environment, for its own recipe; or a recipe."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's folder. Default: runs/train-ENV-TIME.", show_default=False)
+    ] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Go on with an interrupted run.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="The run's seed; the recipe's by default.")] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the recipe, as in --set rl.steps=5."),
+    ] = None,
+) -> None:
+    """Train a model: warm-up, reinforcement learning, certificate; exit 1 if its goal was not reached."""
+    from mcpgym_clients.training import TrainOptions, run
+
+    work_begins()
+
+    raise typer.Exit(run(TrainOptions(what, out, resume, seed, changes or [])))
 
 
 def certify(

@@ -10,7 +10,9 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from mcpgym.errors import ConfigurationError
+from mcpgym.registry import load_environment
 from mcpgym_rl.new_model import ModelSize
+from mcpgym_rl.packaged import RECIPE, packaged_file
 from mcpgym_rl.sft import SftConfig
 
 
@@ -229,28 +231,39 @@ class Recipe(Section):
     """Reinforcement learning; leave the table out for warm-up alone."""
 
 
-def read_recipe(path: Path, changes: Mapping[str, Any] | None = None) -> Recipe:
-    """The recipe in the TOML file at ``path``, with ``changes`` (``rl.steps`` → value) made to it.
+def find_recipe(what: str, changes: Mapping[str, Any] | None = None) -> Recipe:
+    """The recipe that ``what`` means: a TOML file's, or that of an environment, by its name.
+
+    An environment's recipe is ``recipe.toml`` beside its module; without one it is the default recipe, with a warm-up
+    where the environment has a teacher, and with certificates where it has a tree.
+
+    Args:
+        what: the file or the name.
+        changes: fields and their values (``rl.steps`` → 5) that replace the recipe's.
 
     Raises:
-        ConfigurationError: it cannot be read, is no TOML, or a key or value is wrong; the message names which.
+        ConfigurationError: there is neither, or the recipe is wrong.
     """
-    try:
-        data = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"cannot read the recipe {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} is no TOML: {error}") from None
-    for dotted, value in (changes or {}).items():
-        _set(data, dotted, value)
-    return make_recipe(data, str(path))
+    path = Path(what)
+    if path.suffix == ".toml" or path.is_file():
+        return make_recipe(_changed(_read_toml(path), changes), str(path))
+    environment = load_environment(what)
+    packaged = packaged_file(environment, RECIPE)
+    if packaged is not None:
+        return make_recipe(_changed(_read_toml(packaged), changes), str(packaged))
+    data: dict[str, Any] = {"environment": what, "rl": {}}
+    if environment.teacher(0.95) is not None:
+        data["warm_up"] = {}
+    if environment.game_tree() is None:
+        data["rl"]["certify"] = None
+    return make_recipe(_changed(data, changes), f"the default recipe for {what}")
 
 
 def make_recipe(data: Mapping[str, Any], source: str = "recipe") -> Recipe:
     """The recipe that ``data`` is.
 
     Raises:
-        ConfigurationError: as in :func:`read_recipe`.
+        ConfigurationError: a key or value is wrong; the message names which, and ``source``.
     """
     try:
         return Recipe.model_validate(data)
@@ -263,6 +276,21 @@ def _problem(item: Any) -> str:
     if item["type"] == "extra_forbidden":
         return f"there is no field {where}"
     return f"{where}: {item['msg'][:1].lower()}{item['msg'][1:]}, not {str(item['input'])[:80]!r}"
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the recipe {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} is no TOML: {error}") from None
+
+
+def _changed(data: dict[str, Any], changes: Mapping[str, Any] | None) -> dict[str, Any]:
+    for dotted, value in (changes or {}).items():
+        _set(data, dotted, value)
+    return data
 
 
 def _set(data: dict[str, Any], dotted: str, value: Any) -> None:

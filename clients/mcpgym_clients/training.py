@@ -1,0 +1,116 @@
+"""``mcpgym train``: a recipe from beginning to end, or from where it was interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcpgym_clients.console import escaped, out, talk
+from mcpgym_clients.failures import FAILURE, CommandFailed, UsageProblem
+from mcpgym_clients.training_progress import TrainingProgress
+
+if TYPE_CHECKING:
+    from mcpgym_rl.training.pipeline import Outcome
+    from mcpgym_rl.training.recipe import Recipe
+
+EXTRA = (
+    "training needs PyTorch and transformers, which are not installed: pip install 'mcpgym[rl]' (on Linux without an "
+    "NVIDIA GPU, install PyTorch's CPU build first: it is far smaller)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainOptions:
+    """What was typed."""
+
+    what: str | None
+    out: Path | None
+    resume: Path | None
+    seed: int | None
+    changes: Sequence[str]
+
+
+def run(options: TrainOptions) -> int:
+    """Train; the exit code: 0 when training came to its end, 1 when a guard stopped it or its goal was not reached."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # on shared cores two threads can be many times slower than one
+    try:
+        import torch
+
+        from mcpgym_rl.training.guards import TrainingStopped
+        from mcpgym_rl.training.pipeline import Pipeline
+    except ModuleNotFoundError as error:
+        raise CommandFailed(f"{EXTRA} ({error.name} is missing)") from None
+    if "OMP_NUM_THREADS" not in os.environ or os.environ["OMP_NUM_THREADS"] == "1":
+        torch.set_num_threads(1)
+    recipe, folder = _what(options)
+    talk().print(f"training in [bold]{escaped(folder)}[/bold]; interrupted, it goes on with --resume {escaped(folder)}")
+    with TrainingProgress(recipe) as progress:
+        try:
+            outcome = Pipeline(recipe, folder, progress.report).run()
+        except TrainingStopped as error:
+            raise CommandFailed(f"{error}. Everything up to here is in {folder}") from None
+        except KeyboardInterrupt:
+            talk().print(f"interrupted; go on with: mcpgym train --resume {escaped(folder)}", soft_wrap=True)
+            raise
+    _tell(outcome)
+    reached = recipe.rl is None or recipe.rl.certify is None or outcome.finished == "certified"
+    return 0 if reached else FAILURE
+
+
+def _what(options: TrainOptions) -> tuple[Recipe, Path]:
+    """The recipe and the folder that were asked for."""
+    from mcpgym_clients.files import run_folder
+    from mcpgym_rl.training.recipe import find_recipe, make_recipe
+
+    changes = _changes(options.changes)
+    if options.seed is not None:
+        changes["seed"] = options.seed
+    if options.resume is not None:
+        path = options.resume / "recipe.json"
+        if options.what is not None or options.out is not None or changes:
+            raise UsageProblem(
+                "--resume goes on with a run as it was begun; it takes no recipe, --out, --seed or --set"
+            )
+        if not path.is_file():
+            raise UsageProblem(f"--resume {options.resume}: there is no recipe.json in it, so no run to go on with")
+        return make_recipe(json.loads(path.read_text("utf-8")), str(path)), options.resume
+    if options.what is None:
+        raise UsageProblem("what is to be trained? Name an environment, a recipe (FILE.toml), or --resume FOLDER")
+    recipe = find_recipe(options.what, changes)
+    return recipe, run_folder(options.out, "train", recipe.environment)
+
+
+def _changes(given: Sequence[str]) -> dict[str, Any]:
+    """``rl.steps=5`` as TOML values; what is no TOML value is text."""
+    import tomllib
+
+    changes: dict[str, Any] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise UsageProblem(f"--set {item!r}: write a field of the recipe and its value, as in --set rl.steps=5")
+        try:
+            changes[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            changes[name.strip()] = value
+    return changes
+
+
+def _tell(outcome: Outcome) -> None:
+    console = out()
+    console.print(f"model: [bold]{escaped(outcome.model)}[/bold], after {outcome.cpu_seconds:.0f} CPU seconds")
+    if outcome.certificate is not None:
+        console.print(_verdict(outcome.certificate, outcome.finished), soft_wrap=True)
+
+
+def _verdict(certificate: Mapping[str, Any], finished: str) -> str:
+    lines, lost, unfinished = (certificate[name] for name in ("lines", "lost_lines", "unfinished_lines"))
+    random = certificate["versus_random"]
+    shares = f"{random['win']:.2%} won, {random['draw']:.2%} drawn, {random['loss']:.2%} lost against random play"
+    head = "certified" if finished == "certified" else f"not there yet (it ended for: {finished.replace('_', ' ')})"
+    return f"{head}: {lines} lines of play, {lost} lost, {unfinished} unfinished; {shares} (exact)"
