@@ -19,6 +19,9 @@ def register(app: typer.Typer) -> None:
     """Add these commands to ``app``."""
     app.command()(train)
     app.command()(certify)
+    app.command("new-model")(new_model)
+    app.command()(collect)
+    app.command()(sft)
 
 
 def train(
@@ -75,3 +78,125 @@ def certify(
     options = {name: value for name, value in given.items() if value is not None}
     code = run(CertifyOptions(environment, policy, out, config or [], seed, once, concurrency, options))
     raise typer.Exit(code)
+
+
+def new_model(
+    environment: Annotated[str, typer.Argument(metavar="ENV", help="Whose transcripts the tokenizer is trained on.")],
+    out: Annotated[Path, typer.Option(help="The model's folder; it must not exist, or be empty.")],
+    seed: Annotated[int, typer.Option(min=0, help="Of the first weights.")] = 0,
+    hidden_size: Annotated[int | None, typer.Option(help="Width of the model; 64 by default.")] = None,
+    intermediate_size: Annotated[int | None, typer.Option(help="Width inside its feed-forward layers; 128.")] = None,
+    layers: Annotated[int | None, typer.Option(help="Layers; 3.")] = None,
+    heads: Annotated[int | None, typer.Option(help="Attention heads; 4.")] = None,
+    key_value_heads: Annotated[int | None, typer.Option(help="Heads with keys and values of their own; 1.")] = None,
+    vocabulary: Annotated[int | None, typer.Option(help="The most tokens the tokenizer may have; 1024.")] = None,
+    max_positions: Annotated[int | None, typer.Option(help="The longest context, in tokens; 2048.")] = None,
+    config: Configuration = None,
+) -> None:
+    """Make a new, tiny, untrained model for an environment: a plain Hugging Face directory."""
+    from mcpgym_clients.making_models import NewModelOptions, run
+
+    work_begins()
+
+    given = {
+        "hidden_size": hidden_size,
+        "intermediate_size": intermediate_size,
+        "layers": layers,
+        "heads": heads,
+        "key_value_heads": key_value_heads,
+        "vocabulary": vocabulary,
+        "max_positions": max_positions,
+    }
+    size = {name: value for name, value in given.items() if value is not None}
+    run(NewModelOptions(environment, out, seed, config or [], size))
+
+
+def collect(
+    environment: Annotated[str, typer.Argument(metavar="ENV", help="Where the policy plays.")],
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy", "-p", help="Who plays: teacher:skill=0.95, expert, openai:MODEL@BASE_URL, as in eval."
+        ),
+    ],
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many rollouts.")] = 200,
+    keep: Annotated[
+        str,
+        typer.Option(help="Which to keep, as in: reward >= 0.5 and outcome != 'loss'. Default: all that have a score."),
+    ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder; one with the same collection is gone on with. Default: runs/collect-ENV-POLICY-TIME.",
+            show_default=False,
+        ),
+    ] = None,
+    split: Annotated[str, typer.Option(help="The split whose tasks are played, from the first, over and over.")] = (
+        "train"
+    ),
+    seed: Annotated[int, typer.Option(help="Of the episodes; one more each time the split is played again.")] = 0,
+    model: Annotated[
+        Path | None, typer.Option(help="Add token ids and masks for the model in this Hugging Face directory.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Rollouts at once.")] = 16,
+    config: Configuration = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Play on a running server: its address or its control plane's."),
+    ] = None,
+    secret_file: Annotated[
+        Path | None, typer.Option(help="File with its control plane's secret. Or set MCPGYM_CONTROL_SECRET.")
+    ] = None,
+    tool_mode: Annotated[
+        str | None, typer.Option(help="How an endpoint is told about tools: native (the default), guided or text.")
+    ] = None,
+    think: Annotated[
+        bool, typer.Option("--think", help="With --tool-mode guided, let the model write a thought before it acts.")
+    ] = False,
+    temperature: Annotated[float | None, typer.Option(min=0, help="An endpoint's temperature.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per turn of an endpoint.")] = None,
+    max_turns: Annotated[
+        int | None, typer.Option(min=1, help="Turns per episode; the environment's by default.")
+    ] = None,
+) -> None:
+    """Play rollouts and keep the good ones as data for fine-tuning, with a card that says what they are.
+
+    Interrupted, the same command with the same --out goes on; with another --keep it chooses anew from what is there.
+    """
+    from mcpgym_clients.collecting import CollectOptions, run
+    from mcpgym_clients.eval_options import EvalOptions
+
+    work_begins()
+
+    options = EvalOptions(
+        environment=environment,
+        policy=policy,
+        split=split,
+        tasks=count,
+        seed=seed,
+        concurrency=concurrency,
+        out=out,
+        config=config or [],
+        server=server,
+        secret_file=secret_file,
+        lane=None if server is None else "mcp",
+        tool_mode=tool_mode,
+        think=think,
+        temperature=temperature,
+        max_tokens=max_tokens,
+        max_turns=max_turns,
+    )
+    raise typer.Exit(run(CollectOptions(options, keep, model)))
+
+
+def sft(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG.toml", help="What is learnt, by which model: data, out, [model], [sft].")
+    ],
+) -> None:
+    """Fine-tune a model on collected conversations; killed at any moment, the same command goes on."""
+    from mcpgym_clients.fine_tuning import run
+
+    work_begins()
+
+    raise typer.Exit(run(config))

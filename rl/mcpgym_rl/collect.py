@@ -55,8 +55,8 @@ class Collection:
     policy_options: Mapping[str, Any] = field(default_factory=dict)
     max_turns: int | None = None
 
-    def spec(self, place: int) -> EpisodeSpec:
-        """The rollout number ``place``."""
+    def spec(self, place: int, config: Mapping[str, Any]) -> EpisodeSpec:
+        """The rollout number ``place``; ``config`` is what its episode must ask for beyond what is served."""
         around, index = divmod(place, self.size)
         return EpisodeSpec(
             self.environment,
@@ -64,7 +64,7 @@ class Collection:
             index=index,
             seed=self.seed + around,
             repeat=around,
-            config=self.config,
+            config=config,
         )
 
     def identity(self) -> dict[str, Any]:
@@ -100,11 +100,20 @@ class Collector:
         policy: Policy,
         lane: Lane,
         *,
+        config: Mapping[str, Any] | None = None,
         concurrency: int = 16,
         limits: Limits | None = None,
         on_trace: Callable[[Trace], None] | None = None,
     ) -> None:
         """Play what is missing; each trace is on disk before ``on_trace`` has it. ``failure`` says why it ended early.
+
+        Args:
+            policy: what plays; its owner closes it.
+            lane: where episodes are opened; closed by its owner too.
+            config: what each episode must ask for, where ``lane`` does not serve the collection's configuration.
+            concurrency: how many rollouts are under way at once.
+            limits: of each rollout.
+            on_trace: gets each trace as its rollout ends.
 
         Raises:
             ConfigurationError: an episode cannot be opened as asked.
@@ -123,7 +132,7 @@ class Collector:
                 if on_trace is not None:
                     on_trace(trace)
 
-            specs = [self.wanted.spec(place) for place in missing]
+            specs = [self.wanted.spec(place, config or {}) for place in missing]
             result = await run(
                 noting, lane, specs, concurrency=concurrency, limits=limits, on_trace=ended, keep_traces=False
             )

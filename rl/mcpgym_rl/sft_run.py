@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from mcpgym.errors import ConfigurationError
 from mcpgym.messages import Message, message_fault
@@ -47,6 +47,8 @@ class SftRun(BaseModel):
     """The model to begin with."""
     sft: SftConfig = SftConfig()
     """How it is learnt."""
+    threads: int = Field(default=1, gt=0)
+    """How many CPU threads it takes; a tiny model is fastest with one."""
 
     @field_validator("data", mode="before")
     @classmethod
