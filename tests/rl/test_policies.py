@@ -117,7 +117,7 @@ def test_a_policy_that_is_not_there_is_an_error_that_names_what_is(
 
 
 def test_options_are_for_endpoints_alone_and_checked() -> None:
-    with pytest.raises(ConfigurationError, match=r"only openai:.* takes temperature; the policy .random. does not"):
+    with pytest.raises(ConfigurationError, match=r"only openai:.* take temperature; the policy .random. does not"):
         make_policy("random", None, temperature=1.0)
     for wrong, words in [
         ({"mode": "magic"}, "there is: native, guided, text"),

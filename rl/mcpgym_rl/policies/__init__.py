@@ -1,4 +1,5 @@
-"""Policies by name: ``random``, ``expert``, ``teacher:skill=S``, ``script:FILE``, ``openai:MODEL@BASE_URL``."""
+"""Policies by name: ``random``, ``expert``, ``teacher:skill=S``, ``script:FILE``, ``openai:MODEL@BASE_URL``,
+``local:PATH``."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError, UnknownNameError
 from mcpgym_rl.policy import Policy
 
-_KINDS = ("script", "openai", "random", "expert", "teacher")
+_KINDS = ("script", "openai", "random", "expert", "teacher", "local")
 
 
 def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None, **options: Any) -> Policy:
@@ -17,12 +18,14 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
 
     ``random`` is the environment's own, or else one that samples arguments its tools accept; ``expert`` and any other
     bare name are the environment's reference policies; ``teacher:skill=S`` is its teacher of the strength S, 0 to 1;
-    ``script:FILE`` plays turns written down in a file; ``openai:MODEL@BASE_URL`` asks an OpenAI-compatible endpoint.
+    ``script:FILE`` plays turns written down in a file; ``openai:MODEL@BASE_URL`` asks an OpenAI-compatible endpoint;
+    ``local:PATH`` is a model directory on this machine, ``local:NAME`` a model that the environment ships.
 
     Args:
         spec: the policy, as above.
         environment: the environment whose reference policies may be meant; None when it is not installed here.
-        **options: for ``openai``, the fields of :class:`mcpgym_rl.policies.openai_chat.ChatOptions`; others take none.
+        **options: for ``openai``, the fields of :class:`mcpgym_rl.policies.openai_chat.ChatOptions`; for ``local``,
+            ``temperature`` (0 by default), ``min_p``, ``max_tokens`` of a turn, ``rows``, ``device``; others take none.
 
     Raises:
         ConfigurationError: there is no such policy, file or option; the message names what there is.
@@ -32,8 +35,14 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
         from mcpgym_rl.policies.openai_chat import make_chat_policy
 
         return make_chat_policy(rest, options)
+    if kind == "local" and colon:
+        from mcpgym_rl.local.policy import make_local_policy
+
+        return make_local_policy(rest, environment, options)
     if options:
-        raise ConfigurationError(f"only openai:MODEL@BASE_URL takes {', '.join(options)}; the policy {spec!r} does not")
+        raise ConfigurationError(
+            f"only openai:MODEL@BASE_URL and local:PATH take {', '.join(options)}; the policy {spec!r} does not"
+        )
     if kind == "script" and colon:
         from mcpgym_rl.policies.script import read_script
 
@@ -59,7 +68,9 @@ def _reference(name: str, environment: Environment[Any, Any, Any] | None) -> Pol
     if environment is None:
         raise ConfigurationError(
             f"the policy {name!r} would come with its environment, which is not installed here; "
-            "there is: random, script:FILE, openai:MODEL@BASE_URL"
+            "there is: random, script:FILE, openai:MODEL@BASE_URL, local:PATH"
         )
     there = sorted({*offered, "random"})
-    raise UnknownNameError(f"policy of {environment.name}", name, [*there, "script:FILE", "openai:MODEL@BASE_URL"])
+    raise UnknownNameError(
+        f"policy of {environment.name}", name, [*there, "script:FILE", "openai:MODEL@BASE_URL", "local:PATH"]
+    )

@@ -1,0 +1,488 @@
+"""Continuous batching: many conversations share the rows of one backend, and whoever has something to say decodes.
+
+A :class:`Line` is one conversation: its ids, and the row that holds the keys and values of its first tokens, if it has
+one. :meth:`Line.generate` appends a chunk and samples a turn. One task serves all lines, step by step: those that
+finished leave, those that came in are appended together and join, and every step decodes all that are under way.
+
+Rows are finite, lines are not. A line keeps its row between its turns, so that each turn appends only what is new;
+when others wait, the row whose line has rested longest is taken from it, and filled anew when that line comes back.
+
+The task runs on the event loop and lets everyone speak before each step, in a fixed manner: with an in-process
+environment the same run makes the same batches, to the last bit. Large models compute in a thread instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcpgym_rl.local.backend import Backend
+from mcpgym_rl.local.sampling import derived, uniforms
+from mcpgym_rl.policy import ContextFull, PolicyError
+
+T = TypeVar("T")
+
+PATIENCE = 24
+"""Turns of the event loop for which lines that are about to speak are waited for before a step."""
+OPENINGS = 256
+"""How many prompts are kept computed: episodes begin with the same few."""
+OPENING_BYTES = 64 << 20
+_SLACK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What one turn sampled: ids, their log-probabilities, and whether it ended or was cut off."""
+
+    ids: list[int]
+    logprobs: list[float]
+    finish: Literal["stop", "length"]
+
+
+@dataclass(eq=False, slots=True)
+class _Request:
+    """A turn that is asked for or under way."""
+
+    line: Line
+    limit: int
+    temperature: float
+    min_p: float
+    future: asyncio.Future[Sampled]
+
+
+class Line:
+    """One conversation. ``ids`` is all of it, sampled or not; only :meth:`generate` adds to it."""
+
+    def __init__(self, engine: Engine, seed: int) -> None:
+        self._engine = engine
+        self.seed = seed & 0xFFFFFFFFFFFFFFFF
+        self.ids: list[int] = []
+        self.row: int | None = None
+        self.cached = 0
+        self._source: tuple[Line, int] | None = None
+        self._copies: list[Line] = []
+        self._forks = 0
+        self._request: _Request | None = None
+        self._expected = False
+
+    async def generate(self, chunk: Sequence[int], *, limit: int, temperature: float, min_p: float = 0.0) -> Sampled:
+        """Append ``chunk``, then sample until an end token or ``limit`` tokens.
+
+        Raises:
+            ContextFull: there would be no room for a single token.
+            PolicyError: the model is broken.
+        """
+        if self._request is not None:
+            raise PolicyError("this conversation is being continued already")
+        if len(self.ids) + len(chunk) >= self._engine.positions:
+            raise ContextFull(
+                f"the conversation has {len(self.ids) + len(chunk)} tokens; the model takes {self._engine.positions}"
+            )
+        if not chunk and not self.ids:
+            raise PolicyError("a conversation cannot begin with nothing")
+        self.ids.extend(chunk)
+        return await self._engine.serve(self, limit, temperature, min_p)
+
+    def fork(self) -> Line:
+        """A copy that stands where this one stands and goes its own way, with random numbers of its own."""
+        self._forks += 1
+        made = self._engine.open(derived(self.seed, self._forks))
+        made.ids = list(self.ids)
+        made._source = (self, self.cached) if self.row is not None else self._source
+        if made._source is not None:
+            made._source[0]._copies.append(made)
+        return made
+
+    def expect(self, expected: bool) -> None:
+        """Say whether this line is about to ask for a turn: the engine waits a little for those who are."""
+        if expected != self._expected:
+            self._expected = expected
+            (self._engine.expected.add if expected else self._engine.expected.discard)(self)
+
+    def close(self) -> None:
+        """Give the row back."""
+        self.expect(False)
+        self._engine.release(self)
+
+
+class Engine:
+    """Serves lines over a backend.
+
+    Args:
+        backend: what computes.
+        end_ids: tokens that end a turn.
+        rows: how many conversations may be in the cache at once; more wait, or take the place of resting ones.
+        cache_bytes: how much memory the cache may take; it allows fewer rows where conversations are long.
+    """
+
+    def __init__(
+        self, backend: Backend, end_ids: Iterable[int], *, rows: int = 256, cache_bytes: int = 4 << 30
+    ) -> None:
+        self.backend = backend
+        self.positions = backend.positions
+        self.expected: set[Line] = set()
+        self._open: weakref.WeakSet[Line] = weakref.WeakSet()
+        self._most, self._cache_bytes = rows, cache_bytes
+        self._ends = np.zeros(backend.vocabulary, bool)
+        self._ends[[token for token in end_ids if token < backend.vocabulary]] = True
+        self._waiting: list[_Request] = []
+        self._running: dict[int, _Request] = {}
+        self._owners: dict[int, Line] = {}
+        self._resting: OrderedDict[int, None] = OrderedDict()
+        self._free: list[int] = []
+        self._rows = self._tokens = 0
+        self._openings: OrderedDict[tuple[int, ...], tuple[Any, Any]] = OrderedDict()
+        self._opening_bytes = 0
+        self._asked = 0
+        self._task: asyncio.Task[None] | None = None
+        self._last = np.zeros(0, np.int64)
+        self._starts = np.zeros(0, np.int64)
+        self._counts = np.zeros(0, np.int64)
+        self._limits = np.zeros(0, np.int64)
+        self._seeds = np.zeros(0, np.uint64)
+        self._heats = np.zeros(0, np.float64)
+        self._min_p = np.zeros(0, np.float64)
+        self._active = np.zeros(0, bool)
+        self._said = np.zeros((0, 0), np.int64)
+        self._logprobs = np.zeros((0, 0), np.float32)
+        self.steps = self.row_steps = self.appended = 0
+
+    # What lines ask.
+
+    def open(self, seed: int) -> Line:
+        """A new conversation, about to ask for its first turn. Before the first of all, live weights are taken."""
+        if not self._open:
+            self.refresh()
+        line = Line(self, seed)
+        self._open.add(line)
+        line.expect(True)
+        return line
+
+    async def serve(self, line: Line, limit: int, temperature: float, min_p: float) -> Sampled:
+        """Sample a turn of ``line``; see :meth:`Line.generate`."""
+        line.expect(False)
+        request = _Request(line, limit, temperature, min_p, asyncio.get_running_loop().create_future())
+        line._request = request
+        self._asked += 1
+        self._waiting.append(request)
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._work(), name="local engine")
+        try:
+            made = await request.future
+        finally:
+            line._request = None
+            if not request.future.done() or request.future.cancelled():
+                self._abandon(request)
+        line.expect(True)
+        return made
+
+    def release(self, line: Line) -> None:
+        """``line`` has ended: its row is free."""
+        if line._request is not None:
+            line._request.future.cancel()
+            self._abandon(line._request)
+        self._open.discard(line)
+        line._source = None
+        if line.row is not None:
+            self._bequeath(line)
+        if line.row is not None:
+            self._evict(line.row)
+
+    def _bequeath(self, line: Line) -> None:
+        """The first copy that has no row yet gets the row of ``line``; the others now copy that one."""
+        heirs = [copy for copy in line._copies if copy._source is not None and copy._source[0] is line]
+        line._copies.clear()
+        if not heirs or line.row is None:
+            return
+        first, row = heirs[0], line.row
+        assert first._source is not None
+        first.row, first.cached = row, min(first._source[1], line.cached)
+        first._source = None
+        line.row, line.cached = None, 0
+        self._owners[row] = first
+        for heir in heirs[1:]:
+            assert heir._source is not None
+            heir._source = (first, min(heir._source[1], first.cached))
+        first._copies += heirs[1:]
+
+    def refresh(self) -> None:
+        """Take live weights as they are now, and drop what was computed with others."""
+        if self.backend.refresh():
+            self.forget()
+
+    def forget(self) -> None:
+        """Drop everything computed."""
+        for row in list(self._owners):
+            if row not in self._running:
+                self._evict(row)
+        self._openings.clear()
+        self._opening_bytes = 0
+
+    async def aclose(self) -> None:
+        """Stop; turns under way are cancelled."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._task = None
+
+    # The work.
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting or self._running:
+                await self._listen()
+                if self._waiting:
+                    await self._do(self._admit)
+                if self._running:
+                    await self._do(self._step)
+        except Exception as error:
+            failed = error if isinstance(error, PolicyError) else PolicyError(f"{type(error).__name__}: {error}")
+            failed.__cause__ = None if failed is error else error
+            self._fail(failed)
+        except asyncio.CancelledError:
+            self._fail(None)
+            raise
+
+    async def _do(self, work: Callable[[], list[tuple[_Request, Sampled]]]) -> None:
+        """Compute, on the loop or in a thread, and hand out what was finished."""
+        made = work() if self.backend.small else await asyncio.to_thread(work)
+        for request, sampled in made:
+            if not request.future.done():
+                request.future.set_result(sampled)
+
+    async def _listen(self) -> None:
+        """Let everyone speak who is about to: as long as some arrive or are expected, but not for ever."""
+        for _ in range(PATIENCE):
+            asked = self._asked
+            await asyncio.sleep(0)
+            if not self.expected and self._asked == asked:
+                return
+        for line in list(self.expected):  # those are slow, and not waited for again before they have spoken
+            line.expect(False)
+
+    def _fail(self, error: PolicyError | None) -> None:
+        for request in [*self._waiting, *self._running.values()]:
+            if request.future.done():
+                continue
+            if error is None:
+                request.future.cancel()
+            else:
+                request.future.set_exception(type(error)(str(error)))
+        self._waiting.clear()
+        for row in list(self._running):
+            self._stop(row)
+            self._evict(row)
+
+    def _abandon(self, request: _Request) -> None:
+        """Nobody waits for this turn any more. Where a thread may be computing it, it runs to its end unseen."""
+        if request in self._waiting:
+            self._waiting.remove(request)
+        elif self.backend.small and request.line.row is not None and self._running.get(request.line.row) is request:
+            self._stop(request.line.row)
+            request.line.cached = min(request.line.cached, len(request.line.ids))
+
+    # Rows.
+
+    def _evict(self, row: int) -> None:
+        """Take a row from its line."""
+        if row in self._running:
+            self._running[row].limit = 0
+            self._stop(row)
+        line = self._owners.pop(row)
+        line.row, line.cached = None, 0
+        self._resting.pop(row, None)
+        heapq.heappush(self._free, row)
+
+    def _stop(self, row: int) -> None:
+        """The turn under way in a row is over."""
+        del self._running[row]
+        self._active[row] = False
+        self._resting[row] = None
+
+    def _row_for(self, line: Line, needed: int) -> bool:
+        """Give ``line`` a row with room for ``needed`` tokens; whether there was one."""
+        if needed > self._tokens:
+            self._grow(self._rows, max(needed, min(2 * self._tokens, self.positions)))
+        if line.row is not None:
+            return True
+        if not self._free and self._rows < self._allowed():
+            self._grow(min(max(8, 2 * self._rows), self._allowed()), self._tokens)
+        if not self._free:
+            if not self._resting:
+                return False
+            self._evict(next(iter(self._resting)))
+        row = heapq.heappop(self._free)
+        line.row, line.cached = row, 0
+        self._owners[row] = line
+        return True
+
+    def _allowed(self) -> int:
+        return max(1, min(self._most, self._cache_bytes // max(1, self.backend.row_bytes(max(self._tokens, 1)))))
+
+    def _grow(self, rows: int, tokens: int) -> None:
+        self.backend.reserve(rows, tokens)
+        for row in range(self._rows, rows):
+            heapq.heappush(self._free, row)
+        more = rows - len(self._last)
+        if more > 0:
+            for name in ("_last", "_starts", "_counts", "_limits", "_seeds", "_heats", "_min_p", "_active"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros(more, old.dtype)]))
+        self._rows, self._tokens = rows, tokens
+        self._widen(self._said.shape[1])
+
+    def _widen(self, width: int) -> None:
+        """Room for turns of ``width`` tokens."""
+        for name in ("_said", "_logprobs"):
+            old: NDArray[Any] = getattr(self, name)
+            new = np.zeros((self._rows, max(width, old.shape[1])), old.dtype)
+            new[: old.shape[0], : old.shape[1]] = old
+            setattr(self, name, new)
+
+    # Appending.
+
+    def _admit(self) -> list[tuple[_Request, Sampled]]:
+        """Give rows to those who wait, append what is new of each, and sample the first token of each turn."""
+        admitted: list[_Request] = []
+        left: list[_Request] = []
+        for request in self._waiting:
+            line = request.line
+            if request.future.done():
+                continue
+            if line.row is not None:
+                self._resting.pop(line.row, None)
+        for request in self._waiting:
+            if request.future.done():
+                continue
+            needed = min(len(request.line.ids) + min(request.limit, _SLACK), self.positions)
+            (admitted if self._row_for(request.line, needed) else left).append(request)
+        self._waiting = left
+        done: list[tuple[_Request, Sampled]] = []
+        fresh: dict[tuple[int, ...], list[_Request]] = {}
+        going: list[_Request] = []
+        for request in admitted:
+            self._inherit(request.line)
+            request.line.cached = min(request.line.cached, len(request.line.ids) - 1)
+            if request.line.cached == 0:
+                fresh.setdefault(tuple(request.line.ids), []).append(request)
+            else:
+                going.append(request)
+        done += self._begin(fresh)
+        if going:
+            rows = [request.line.row for request in going]
+            chunks = [request.line.ids[request.line.cached :] for request in going]
+            logits = self.backend.append(rows, [request.line.cached for request in going], chunks)  # type: ignore[arg-type]
+            self.appended += sum(map(len, chunks))
+            done += self._joined(going, logits)
+        return done
+
+    def _inherit(self, line: Line) -> None:
+        """Copy what a fork's original still has in its row."""
+        if line.cached or line._source is None:
+            return
+        source, tokens = line._source
+        line._source = None
+        tokens = min(tokens, source.cached, len(line.ids) - 1)
+        if source.row is not None and tokens > 0 and line.row is not None:
+            self.backend.copy(source.row, line.row, tokens)
+            line.cached = tokens
+
+    def _begin(self, fresh: dict[tuple[int, ...], list[_Request]]) -> list[tuple[_Request, Sampled]]:
+        """Lines of which nothing is in the cache: each different one is computed once."""
+        unknown = [ids for ids in fresh if ids not in self._openings]
+        if unknown:
+            rows = [fresh[ids][0].line.row for ids in unknown]
+            logits = self.backend.append(rows, [0] * len(rows), unknown)  # type: ignore[arg-type]
+            self.appended += sum(map(len, unknown))
+            for place, ids in enumerate(unknown):
+                row = fresh[ids][0].line.row
+                assert row is not None
+                self._keep(ids, (self.backend.save(row, len(ids)), self.backend.take(logits, [place])))
+        done: list[tuple[_Request, Sampled]] = []
+        for ids, requests in fresh.items():
+            saved, logits = self._openings[ids]
+            self._openings.move_to_end(ids)
+            for request in requests:
+                assert request.line.row is not None
+                self.backend.load(request.line.row, saved)
+            done += self._joined(requests, self.backend.take(logits, [0] * len(requests)))
+        self._trim()
+        return done
+
+    def _keep(self, ids: tuple[int, ...], computed: tuple[Any, Any]) -> None:
+        self._openings[ids] = computed
+        self._opening_bytes += self.backend.row_bytes(len(ids))
+
+    def _trim(self) -> None:
+        while len(self._openings) > OPENINGS or (self._opening_bytes > OPENING_BYTES and self._openings):
+            ids, _ = self._openings.popitem(last=False)
+            self._opening_bytes -= self.backend.row_bytes(len(ids))
+
+    def _joined(self, requests: list[_Request], logits: Any) -> list[tuple[_Request, Sampled]]:
+        """These have been appended: their turns begin."""
+        self._widen(max(self._said.shape[1], max(min(request.limit, 64) for request in requests)))
+        rows = np.array([request.line.row for request in requests])
+        for request, row in zip(requests, rows.tolist(), strict=True):
+            line = request.line
+            line.cached = len(line.ids)
+            self._running[row] = request
+            self._starts[row] = len(line.ids)
+            self._counts[row] = 0
+            self._limits[row] = min(request.limit, self.positions - len(line.ids))
+            self._seeds[row] = line.seed
+            self._heats[row] = request.temperature
+            self._min_p[row] = request.min_p
+            self._active[row] = True
+        return self._sampled(rows, logits)
+
+    # Decoding.
+
+    def _step(self) -> list[tuple[_Request, Sampled]]:
+        """One token for every turn under way."""
+        rows = np.flatnonzero(self._active)
+        if not len(rows):
+            return []
+        starts = self._starts[rows]
+        if (longest := int(starts.max()) + 1) > self._tokens:
+            self._grow(self._rows, max(longest, min(2 * self._tokens, self.positions)))
+        logits = self.backend.step(rows, self._last[rows], starts)
+        self._starts[rows] += 1
+        self.steps += 1
+        self.row_steps += len(rows)
+        return self._sampled(rows, logits)
+
+    def _sampled(self, rows: NDArray[np.int64], logits: Any) -> list[tuple[_Request, Sampled]]:
+        """Draw the next token of ``rows``; the turns that ended with it."""
+        counts = self._counts[rows]
+        if int(counts.max()) >= self._said.shape[1]:
+            self._widen(2 * self._said.shape[1])
+        numbers = uniforms(self._seeds[rows], self._starts[rows])
+        tokens, logprobs = self.backend.choose(logits, self._heats[rows], float(self._min_p[rows].max()), numbers)
+        self._said[rows, counts] = tokens
+        self._logprobs[rows, counts] = logprobs
+        self._last[rows] = tokens
+        counts += 1
+        self._counts[rows] = counts
+        ended = self._ends[tokens]
+        over = np.flatnonzero(ended | (counts >= self._limits[rows]))
+        return [self._finished(int(rows[place]), bool(ended[place])) for place in over.tolist()]
+
+    def _finished(self, row: int, ended: bool) -> tuple[_Request, Sampled]:
+        request, count = self._running[row], int(self._counts[row])
+        line = request.line
+        ids: list[int] = self._said[row, :count].tolist()
+        line.cached = int(self._starts[row])
+        line.ids.extend(ids)
+        assert line.cached == len(line.ids) - 1, (
+            "the cache holds all but the last token, which comes with the next chunk"
+        )
+        self._stop(row)
+        return request, Sampled(ids, self._logprobs[row, :count].tolist(), "stop" if ended else "length")

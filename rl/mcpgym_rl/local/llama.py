@@ -1,0 +1,428 @@
+"""A Llama in NumPy, one thread: hundreds of conversations decoded together, each with a cache of its own.
+
+The same numbers as transformers' ``LlamaForCausalLM`` to rounding (a test says so), arranged for decoding:
+
+* weights that share an input are one matrix; the scales of norms and of attention are multiplied into them;
+* rotary pairs stand side by side, so that turning keys and queries is one complex multiplication. Scores do not
+  change when queries and keys are permuted alike;
+* the cache holds keys as (row, head, dimension, token) and values as (row, head, token, dimension): the two products
+  of attention read both as they lie, for all query heads of a key head at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcpgym.errors import ConfigurationError
+from mcpgym_rl.local import sampling
+from mcpgym_rl.local.backend import Floats, Ints
+from mcpgym_rl.policy import PolicyError
+
+F = NDArray[np.float32]
+C = NDArray[np.complex64]
+Weights = Mapping[str, F]
+
+SMALL = 20_000_000
+"""Parameters up to which a step is short enough for the event loop."""
+_TOKENS_AT_ONCE = 8_192
+"""How many tokens one pass over the weights takes; more are done in several, so that memory stays bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaShape:
+    """The sizes of a Llama, from its ``config.json``."""
+
+    vocabulary: int
+    width: int
+    inner: int
+    layers: int
+    heads: int
+    key_heads: int
+    head_width: int
+    positions: int
+    epsilon: float
+    tied: bool
+    frequencies: tuple[float, ...]
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> LlamaShape:
+        """The shape that a configuration states.
+
+        Raises:
+            ConfigurationError: a size is missing or wrong.
+        """
+        try:
+            heads = int(config["num_attention_heads"])
+            width = int(config["hidden_size"])
+            head_width = int(config.get("head_dim") or width // heads)
+            shape = cls(
+                vocabulary=int(config["vocab_size"]),
+                width=width,
+                inner=int(config["intermediate_size"]),
+                layers=int(config["num_hidden_layers"]),
+                heads=heads,
+                key_heads=int(config.get("num_key_value_heads") or heads),
+                head_width=head_width,
+                positions=int(config.get("max_position_embeddings", 2048)),
+                epsilon=float(config.get("rms_norm_eps", 1e-6)),
+                tied=bool(config.get("tie_word_embeddings", False)),
+                frequencies=tuple(map(float, _frequencies(config, head_width))),
+            )
+        except KeyError as error:
+            raise ConfigurationError(f"config.json lacks {error}") from None
+        except (TypeError, ValueError, ZeroDivisionError) as error:
+            raise ConfigurationError(f"config.json has a size that is no number: {error}") from None
+        if min(shape.vocabulary, width, shape.inner, shape.layers, heads, shape.key_heads, shape.positions) < 1:
+            raise ConfigurationError("config.json has a size below 1")
+        if heads % shape.key_heads or head_width % 2:
+            raise ConfigurationError(
+                f"config.json: {heads} heads must be a multiple of {shape.key_heads} key heads, and the head width "
+                f"{head_width} even"
+            )
+        return shape
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the model has, norms left out."""
+        attention = self.width * self.head_width * (2 * self.heads + 2 * self.key_heads)
+        ends = self.vocabulary * self.width * (1 if self.tied else 2)
+        return self.layers * (attention + 3 * self.width * self.inner) + ends
+
+
+def understands(config: Mapping[str, Any]) -> bool:
+    """Whether this file computes what a configuration describes."""
+    rope = _rope(config)
+    return (
+        config.get("model_type") == "llama"
+        and config.get("hidden_act", "silu") in ("silu", "swish")
+        and not config.get("attention_bias")
+        and not config.get("mlp_bias")
+        and not config.get("quantization_config")
+        and config.get("pretraining_tp", 1) in (None, 1)
+        and rope.get("rope_type", "default") in ("default", "linear", "llama3")
+        and float(rope.get("partial_rotary_factor", 1.0)) == 1.0
+    )
+
+
+def _rope(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of the rotary embedding, in the form of transformers 5 or of before."""
+    said = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    rope = dict(said) if isinstance(said, Mapping) else {}
+    rope.setdefault("rope_type", rope.get("type", "default"))
+    rope.setdefault("rope_theta", config.get("rope_theta", 10_000.0))
+    return rope
+
+
+def _frequencies(config: Mapping[str, Any], head_width: int) -> NDArray[np.float64]:
+    """Radians a token for each pair of a head (RoFormer, arXiv 2104.09864; scaled as Llama 3.1 where asked for)."""
+    rope = _rope(config)
+    made = float(rope["rope_theta"]) ** -(np.arange(0, head_width, 2) / head_width)
+    if rope["rope_type"] == "linear":
+        return made / float(rope["factor"])
+    if rope["rope_type"] == "llama3":
+        factor, low, high = (float(rope[name]) for name in ("factor", "low_freq_factor", "high_freq_factor"))
+        turns = float(rope["original_max_position_embeddings"]) * made / (2 * np.pi)
+        smooth = np.clip((turns - low) / (high - low), 0.0, 1.0)
+        return (1 - smooth) * made / factor + smooth * made
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    attention_in: F
+    """(width, queries + keys + values)"""
+    attention_out: F
+    feed_in: F
+    """(width, 2 · inner): gate, then up"""
+    feed_out: F
+
+
+class Llama:
+    """A Llama as the engine's backend.
+
+    Args:
+        shape: its sizes.
+        weights: gives its tensors by their names in transformers; asked again at each :meth:`refresh`, so that they
+            may be views of parameters under training.
+
+    Raises:
+        ConfigurationError: a tensor is missing, or has another shape.
+    """
+
+    def __init__(self, shape: LlamaShape, weights: Callable[[], Weights], *, live: bool = False) -> None:
+        self.shape = shape
+        self.vocabulary, self.positions = shape.vocabulary, shape.positions
+        self.small = shape.parameters <= SMALL
+        self._weights = weights
+        self._live = live
+        half = shape.head_width // 2
+        self._pairs = np.stack([np.arange(half), np.arange(half) + half], axis=1).ravel()
+        self._turns: C = np.empty((0, half), np.complex64)
+        self._keys: list[F] = [self._empty(0, 0, True) for _ in range(shape.layers)]
+        self._values: list[F] = [self._empty(0, 0, False) for _ in range(shape.layers)]
+        self._rows = self._tokens = 0
+        self._spoilt = False
+        self._take()
+
+    def _empty(self, rows: int, tokens: int, keys: bool) -> F:
+        shape = self.shape
+        inside = (shape.head_width, tokens) if keys else (tokens, shape.head_width)
+        return np.zeros((rows, shape.key_heads, *inside), np.float32)
+
+    # Weights.
+
+    def refresh(self) -> bool:
+        """Take live weights as they are now."""
+        if self._live:
+            self._take()
+            if self._spoilt:
+                self._spoilt = False
+                for kept in (*self._keys, *self._values):
+                    kept[...] = 0.0  # what is no number there would spread
+        return self._live
+
+    def _take(self) -> None:
+        shape, weights = self.shape, self._weights()
+        queries, keys = shape.heads * shape.head_width, shape.key_heads * shape.head_width
+
+        def matrix(name: str, rows: int, columns: int) -> F:
+            try:
+                given = weights[name]
+            except KeyError:
+                raise ConfigurationError(f"the weights lack {name}") from None
+            if given.shape != (rows, columns):
+                raise ConfigurationError(f"{name} is {given.shape}; config.json makes it {(rows, columns)}")
+            return given
+
+        def norm(name: str) -> F:
+            given = weights.get(name)
+            if given is None or given.shape != (shape.width,):
+                raise ConfigurationError(f"the weights lack {name} of {shape.width} numbers")
+            return given
+
+        def paired(heads: F) -> F:
+            return heads.reshape(-1, shape.head_width, shape.width)[:, self._pairs].reshape(-1, shape.width)
+
+        self._layers: list[_Layer] = []
+        scale = np.float32(shape.head_width**-0.5)
+        for place in range(shape.layers):
+            at = f"model.layers.{place}."
+            before = norm(f"{at}input_layernorm.weight")
+            between = norm(f"{at}post_attention_layernorm.weight")
+            projected = [
+                paired(matrix(f"{at}self_attn.q_proj.weight", queries, shape.width)) * scale,
+                paired(matrix(f"{at}self_attn.k_proj.weight", keys, shape.width)),
+                matrix(f"{at}self_attn.v_proj.weight", keys, shape.width),
+            ]
+            fed = [matrix(f"{at}mlp.{name}_proj.weight", shape.inner, shape.width) for name in ("gate", "up")]
+            self._layers.append(
+                _Layer(
+                    np.ascontiguousarray((np.concatenate(projected) * before).T),
+                    np.ascontiguousarray(matrix(f"{at}self_attn.o_proj.weight", shape.width, queries).T),
+                    np.ascontiguousarray((np.concatenate(fed) * between).T),
+                    np.ascontiguousarray(matrix(f"{at}mlp.down_proj.weight", shape.width, shape.inner).T),
+                )
+            )
+        embedding = matrix("model.embed_tokens.weight", shape.vocabulary, shape.width)
+        head = embedding if shape.tied else matrix("lm_head.weight", shape.vocabulary, shape.width)
+        self._embedding = np.array(embedding) if self._live else embedding
+        self._head = np.ascontiguousarray((head * norm("model.norm.weight")).T)
+
+    # Rows.
+
+    def row_bytes(self, tokens: int) -> int:
+        """What one row of ``tokens`` tokens takes."""
+        return 8 * self.shape.layers * self.shape.key_heads * self.shape.head_width * tokens
+
+    def reserve(self, rows: int, tokens: int) -> None:
+        """Have room for ``rows`` rows of ``tokens`` tokens."""
+        if rows <= self._rows and tokens <= self._tokens:
+            return
+        rows, tokens = max(rows, self._rows), max(tokens, self._tokens)
+        if tokens > self._tokens:
+            tokens = min(-(-tokens // 64) * 64, max(self.positions, tokens))
+        for kept, keys in ((self._keys, True), (self._values, False)):
+            for place, old in enumerate(kept):
+                kept[place] = new = self._empty(rows, tokens, keys)
+                if keys:
+                    new[: self._rows, :, :, : self._tokens] = old
+                else:
+                    new[: self._rows, :, : self._tokens] = old
+        self._rows, self._tokens = rows, tokens
+        if len(self._turns) < tokens:
+            angles = np.arange(tokens)[:, None] * np.array(self.shape.frequencies)
+            self._turns = np.exp(1j * angles).astype(np.complex64)
+
+    def copy(self, source: int, target: int, tokens: int) -> None:
+        """Give row ``target`` the first ``tokens`` tokens of row ``source``."""
+        for keys, values in zip(self._keys, self._values, strict=True):
+            keys[target, :, :, :tokens] = keys[source, :, :, :tokens]
+            values[target, :, :tokens] = values[source, :, :tokens]
+
+    def save(self, row: int, tokens: int) -> list[tuple[F, F]]:
+        """A copy of the first ``tokens`` tokens of a row."""
+        return [
+            (keys[row, :, :, :tokens].copy(), values[row, :, :tokens].copy())
+            for keys, values in zip(self._keys, self._values, strict=True)
+        ]
+
+    def load(self, row: int, saved: list[tuple[F, F]]) -> None:
+        """Give a row what was saved."""
+        for keys, values, (old_keys, old_values) in zip(self._keys, self._values, saved, strict=True):
+            tokens = old_keys.shape[-1]
+            keys[row, :, :, :tokens] = old_keys
+            values[row, :, :tokens] = old_values
+
+    # Computing.
+
+    def step(self, rows: Ints, tokens: Ints, starts: Ints) -> F:
+        """Append one token to each of ``rows``."""
+        count = len(rows)
+        whole = int(rows[-1]) + 1
+        together = whole <= 2 * count  # attend over the idle rows between, too: cheaper than gathering the others
+        where: Any = slice(0, whole) if together else rows
+        longest = int(starts.max()) + 1
+        if together:
+            ends = np.zeros(whole, np.int64)
+            ends[rows] = starts
+        else:
+            ends = starts
+        shut = np.where(np.arange(longest) <= ends[:, None], np.float32(0), np.float32(-np.inf))[:, None, None]
+        turns = self._turns[starts][:, None]
+        hidden = self._embedding[tokens]
+        shape = self.shape
+        groups = shape.heads // shape.key_heads
+        spread = together and count != whole
+        for place, layer in enumerate(self._layers):
+            asked, keys, values = self._project(layer, hidden, turns)
+            kept_keys, kept_values = self._keys[place], self._values[place]
+            kept_keys[rows, :, :, starts] = keys
+            kept_values[rows, :, starts] = values
+            if spread:
+                wide = np.zeros((whole, *asked.shape[1:]), np.float32)
+                wide[rows] = asked
+                asked = wide
+            asked = asked.reshape(len(asked), shape.key_heads, groups, shape.head_width)
+            scores = np.matmul(asked, kept_keys[where, :, :, :longest])
+            mixed = _attend(scores, shut, kept_values[where, :, :longest]).reshape(len(asked), -1)
+            hidden = self._feed(layer, hidden + (mixed[rows] if spread else mixed) @ layer.attention_out)
+        return self._scores(hidden)
+
+    def append(self, rows: Sequence[int], starts: Sequence[int], chunks: Sequence[Sequence[int]]) -> F:
+        """Append a chunk to each of ``rows``; long ones and large batches in several passes."""
+        made = np.empty((len(rows), self.vocabulary), np.float32)
+        order = sorted(range(len(rows)), key=lambda place: len(chunks[place]))
+        while order:
+            batch = [order.pop()]
+            width = len(chunks[batch[0]])
+            while order and (len(batch) + 1) * width <= _TOKENS_AT_ONCE and len(chunks[order[-1]]) * 4 >= width * 3:
+                batch.append(order.pop())
+            batch.sort(key=lambda place: rows[place])
+            begins = [starts[place] for place in batch]
+            parts = [chunks[place] for place in batch]
+            while width > _TOKENS_AT_ONCE:  # a single long one
+                self._pass([rows[batch[0]]], begins, [parts[0][:_TOKENS_AT_ONCE]])
+                begins, parts = [begins[0] + _TOKENS_AT_ONCE], [parts[0][_TOKENS_AT_ONCE:]]
+                width = len(parts[0])
+            made[batch] = self._pass([rows[place] for place in batch], begins, parts)
+        return made
+
+    def _pass(self, rows: Sequence[int], starts: Sequence[int], chunks: Sequence[Sequence[int]]) -> F:
+        """Chunks of about one length, padded at their ends."""
+        shape, count = self.shape, len(rows)
+        lengths = np.array([len(chunk) for chunk in chunks])
+        width = int(lengths.max())
+        begins = np.array(starts)
+        tokens = np.zeros((count, width), np.int64)
+        for place, chunk in enumerate(chunks):
+            tokens[place, : len(chunk)] = chunk
+        inside = np.arange(width)
+        row, column = np.nonzero(inside < lengths[:, None])
+        where, at = np.array(rows)[row], begins[row] + column
+        positions = np.minimum(begins[:, None] + inside, int((begins + lengths).max()) - 1)
+        longest = int((begins + lengths).max())
+        seen = np.arange(longest) <= positions[:, :, None]
+        shut = np.where(seen, np.float32(0), np.float32(-np.inf))[:, None, None]
+        together = list(rows) == list(range(rows[0], rows[0] + count))
+        block: Any = slice(rows[0], rows[0] + count) if together else np.array(rows)
+        turns = self._turns[positions.ravel()][:, None]
+        groups = shape.heads // shape.key_heads
+        hidden = self._embedding[tokens.ravel()]
+        flat = row * width + column
+        for place, layer in enumerate(self._layers):
+            asked, keys, values = self._project(layer, hidden, turns)
+            kept_keys, kept_values = self._keys[place], self._values[place]
+            kept_keys[where, :, :, at] = keys[flat]
+            kept_values[where, :, at] = values[flat]
+            split = asked.reshape(count, width, shape.key_heads, groups, shape.head_width).transpose(0, 2, 3, 1, 4)
+            joined = split.reshape(count, shape.key_heads, groups * width, shape.head_width)
+            scores = np.matmul(joined, kept_keys[block, :, :, :longest])
+            scores = scores.reshape(count, shape.key_heads, groups, width, longest)
+            mixed = _attend(scores, shut, kept_values[block, :, :longest])
+            mixed = mixed.reshape(count, shape.key_heads, groups, width, shape.head_width).transpose(0, 3, 1, 2, 4)
+            hidden = self._feed(layer, hidden + mixed.reshape(count * width, -1) @ layer.attention_out)
+        return self._scores(hidden[np.arange(count) * width + lengths - 1])
+
+    def _project(self, layer: _Layer, hidden: F, turns: C) -> tuple[F, F, F]:
+        """Queries (scaled), keys (both turned to their places) and values: each (tokens, heads, head width)."""
+        shape = self.shape
+        made = _normal(hidden, shape.epsilon) @ layer.attention_in
+        made = made.reshape(len(hidden), shape.heads + 2 * shape.key_heads, shape.head_width)
+        turned = made.view(np.complex64)[:, : shape.heads + shape.key_heads]
+        turned *= turns
+        return made[:, : shape.heads], made[:, shape.heads : -shape.key_heads], made[:, -shape.key_heads :]
+
+    def _feed(self, layer: _Layer, hidden: F) -> F:
+        both = _normal(hidden, self.shape.epsilon) @ layer.feed_in
+        gate, up = both[:, : self.shape.inner], both[:, self.shape.inner :]
+        spread = cast(F, np.exp(np.minimum(-gate, np.float32(80))))
+        spread += np.float32(1)
+        up *= gate
+        up /= spread
+        made: F = hidden + up @ layer.feed_out
+        return made
+
+    def _scores(self, hidden: F) -> F:
+        made: F = _normal(hidden, self.shape.epsilon) @ self._head
+        return made
+
+    def take(self, logits: F, places: Sequence[int]) -> F:
+        """Some rows of ``logits``, copied."""
+        made: F = logits[np.array(places)]
+        return made
+
+    def choose(
+        self, logits: F, temperatures: Floats, min_p: float, uniforms: Floats
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Draw one token a row."""
+        try:
+            return sampling.choose(logits, temperatures, min_p, uniforms)
+        except PolicyError:
+            self._spoilt = True
+            raise
+
+
+def _normal(hidden: F, epsilon: float) -> F:
+    """Root-mean-square norm (arXiv 1910.07467) without its scale, which the next matrix holds."""
+    squares = np.einsum("nd,nd->n", hidden, hidden)
+    squares /= np.float32(hidden.shape[1])
+    squares += np.float32(epsilon)
+    made: F = hidden * (np.float32(1) / np.sqrt(squares))[:, None]
+    return made
+
+
+def _attend(scores: F, shut: F, values: F) -> F:
+    """The softmax of ``scores`` over what is not ``shut``, applied to ``values``."""
+    scores += shut
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    totals = scores.sum(axis=-1)
+    count, heads = values.shape[:2]
+    mixed: F = np.matmul(scores.reshape(count, heads, -1, scores.shape[-1]), values)
+    mixed /= totals.reshape(count, heads, -1, 1)
+    return mixed
