@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,13 @@ Weights = Mapping[str, F]
 
 SMALL = 20_000_000
 """Parameters up to which a step is short enough for the event loop."""
-_TOKENS_AT_ONCE = 8_192
-"""How many tokens one pass over the weights takes; more are done in several, so that memory stays bounded."""
+_TOKENS_AT_ONCE, _ROWS_AT_ONCE = 1_024, 512
+"""How many tokens and rows are computed at once: what is computed on the way then stays in the processor's cache."""
+_CHUNK = 512
+"""How much of a long chunk is appended at once."""
+_SPREAD = 1.5
+"""Up to how many rows for each that decodes are attended to, rather than some copied."""
+_TINY = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,41 +287,47 @@ class Llama:
 
     def step(self, rows: Ints, tokens: Ints, starts: Ints) -> F:
         """Append one token to each of ``rows``."""
-        count = len(rows)
-        whole = int(rows[-1]) + 1
-        together = whole <= 2 * count  # attend over the idle rows between, too: cheaper than gathering the others
-        where: Any = slice(0, whole) if together else rows
+        if len(rows) <= _ROWS_AT_ONCE:
+            return self._step(rows, tokens, starts)
+        cuts = range(0, len(rows), _ROWS_AT_ONCE)
+        parts = [slice(cut, cut + _ROWS_AT_ONCE) for cut in cuts]
+        return np.concatenate([self._step(rows[part], tokens[part], starts[part]) for part in parts])
+
+    def _step(self, rows: Ints, tokens: Ints, starts: Ints) -> F:
+        shape = self.shape
+        first, count = int(rows[0]), len(rows)
+        whole = int(rows[-1]) + 1 - first
+        spread = count != whole and whole <= _SPREAD * count  # attend over idle rows too: cheaper than to gather others
+        where: Any = slice(first, first + whole) if count == whole or spread else rows
+        inside = rows - first
+        ends = starts
+        if spread:
+            ends = np.full(whole, int(starts.min()))
+            ends[inside] = starts
+        shut = _shut(ends)
         longest = int(starts.max()) + 1
-        if together:
-            ends = np.zeros(whole, np.int64)
-            ends[rows] = starts
-        else:
-            ends = starts
-        shut = np.where(np.arange(longest) <= ends[:, None], np.float32(0), np.float32(-np.inf))[:, None, None]
         turns = self._turns[starts][:, None]
         hidden = self._embedding[tokens]
-        shape = self.shape
-        groups = shape.heads // shape.key_heads
-        spread = together and count != whole
         for place, layer in enumerate(self._layers):
-            asked, keys, values = self._project(layer, hidden, turns)
+            made = _normal(hidden, shape.epsilon) @ layer.attention_in
+            asked, keys, values = self._split(made, turns)
             kept_keys, kept_values = self._keys[place], self._values[place]
             kept_keys[rows, :, :, starts] = keys
             kept_values[rows, :, starts] = values
             if spread:
                 wide = np.zeros((whole, *asked.shape[1:]), np.float32)
-                wide[rows] = asked
+                wide[inside] = asked
                 asked = wide
-            asked = asked.reshape(len(asked), shape.key_heads, groups, shape.head_width)
-            scores = np.matmul(asked, kept_keys[where, :, :, :longest])
-            mixed = _attend(scores, shut, kept_values[where, :, :longest]).reshape(len(asked), -1)
-            hidden = self._feed(layer, hidden + (mixed[rows] if spread else mixed) @ layer.attention_out)
+            grouped = asked.reshape(len(asked), shape.key_heads, -1, shape.head_width)
+            mixed = _attend(grouped, kept_keys[where, :, :, :longest], kept_values[where, :, :longest], shut)
+            mixed = mixed.reshape(len(asked), -1)
+            hidden = self._feed(layer, hidden + (mixed[inside] if spread else mixed) @ layer.attention_out)
         return self._scores(hidden)
 
     def append(self, rows: Sequence[int], starts: Sequence[int], chunks: Sequence[Sequence[int]]) -> F:
-        """Append a chunk to each of ``rows``; long ones and large batches in several passes."""
+        """Append a chunk to each of ``rows``: some at a time, alike in length, so that what is computed stays small."""
         made = np.empty((len(rows), self.vocabulary), np.float32)
-        order = sorted(range(len(rows)), key=lambda place: len(chunks[place]))
+        order = sorted(range(len(rows)), key=lambda place: (len(chunks[place]), starts[place]))
         while order:
             batch = [order.pop()]
             width = len(chunks[batch[0]])
@@ -325,15 +336,14 @@ class Llama:
             batch.sort(key=lambda place: rows[place])
             begins = [starts[place] for place in batch]
             parts = [chunks[place] for place in batch]
-            while width > _TOKENS_AT_ONCE:  # a single long one
-                self._pass([rows[batch[0]]], begins, [parts[0][:_TOKENS_AT_ONCE]])
-                begins, parts = [begins[0] + _TOKENS_AT_ONCE], [parts[0][_TOKENS_AT_ONCE:]]
-                width = len(parts[0])
+            while len(parts[0]) > _CHUNK and len(batch) == 1:
+                self._pass([rows[batch[0]]], begins, [parts[0][:_CHUNK]])
+                begins, parts = [begins[0] + _CHUNK], [parts[0][_CHUNK:]]
             made[batch] = self._pass([rows[place] for place in batch], begins, parts)
         return made
 
     def _pass(self, rows: Sequence[int], starts: Sequence[int], chunks: Sequence[Sequence[int]]) -> F:
-        """Chunks of about one length, padded at their ends."""
+        """Chunks of about one length, padded at their ends. The last layer answers for each chunk's last token only."""
         shape, count = self.shape, len(rows)
         lengths = np.array([len(chunk) for chunk in chunks])
         width = int(lengths.max())
@@ -343,48 +353,50 @@ class Llama:
             tokens[place, : len(chunk)] = chunk
         inside = np.arange(width)
         row, column = np.nonzero(inside < lengths[:, None])
-        where, at = np.array(rows)[row], begins[row] + column
-        positions = np.minimum(begins[:, None] + inside, int((begins + lengths).max()) - 1)
+        where, at, flat = np.array(rows)[row], begins[row] + column, row * width + column
         longest = int((begins + lengths).max())
-        seen = np.arange(longest) <= positions[:, :, None]
-        shut = np.where(seen, np.float32(0), np.float32(-np.inf))[:, None, None]
+        positions = np.minimum(begins[:, None] + inside, longest - 1)
         together = list(rows) == list(range(rows[0], rows[0] + count))
         block: Any = slice(rows[0], rows[0] + count) if together else np.array(rows)
         turns = self._turns[positions.ravel()][:, None]
-        groups = shape.heads // shape.key_heads
+        shut = _shut(positions)
         hidden = self._embedding[tokens.ravel()]
-        flat = row * width + column
+        last = np.arange(count) * width + lengths - 1
         for place, layer in enumerate(self._layers):
-            asked, keys, values = self._project(layer, hidden, turns)
+            made = _normal(hidden, shape.epsilon) @ layer.attention_in
+            asked, keys, values = self._split(made, turns)
             kept_keys, kept_values = self._keys[place], self._values[place]
             kept_keys[where, :, :, at] = keys[flat]
             kept_values[where, :, at] = values[flat]
-            split = asked.reshape(count, width, shape.key_heads, groups, shape.head_width).transpose(0, 2, 3, 1, 4)
-            joined = split.reshape(count, shape.key_heads, groups * width, shape.head_width)
-            scores = np.matmul(joined, kept_keys[block, :, :, :longest])
-            scores = scores.reshape(count, shape.key_heads, groups, width, longest)
-            mixed = _attend(scores, shut, kept_values[block, :, :longest])
-            mixed = mixed.reshape(count, shape.key_heads, groups, width, shape.head_width).transpose(0, 3, 1, 2, 4)
+            if place == shape.layers - 1:
+                asked, hidden, width, shut = asked[last], hidden[last], 1, _shut(begins + lengths - 1)
+            split = asked.reshape(count, width, shape.key_heads, -1, shape.head_width).transpose(0, 2, 3, 1, 4)
+            grouped = split.reshape(count, shape.key_heads, -1, shape.head_width)
+            mixed = _attend(grouped, kept_keys[block, :, :, :longest], kept_values[block, :, :longest], shut)
+            mixed = mixed.reshape(count, shape.key_heads, -1, width, shape.head_width).transpose(0, 3, 1, 2, 4)
             hidden = self._feed(layer, hidden + mixed.reshape(count * width, -1) @ layer.attention_out)
-        return self._scores(hidden[np.arange(count) * width + lengths - 1])
+        return self._scores(hidden)
 
-    def _project(self, layer: _Layer, hidden: F, turns: C) -> tuple[F, F, F]:
+    def _split(self, made: F, turns: C) -> tuple[F, F, F]:
         """Queries (scaled), keys (both turned to their places) and values: each (tokens, heads, head width)."""
         shape = self.shape
-        made = _normal(hidden, shape.epsilon) @ layer.attention_in
-        made = made.reshape(len(hidden), shape.heads + 2 * shape.key_heads, shape.head_width)
+        made = made.reshape(len(made), shape.heads + 2 * shape.key_heads, shape.head_width)
         turned = made.view(np.complex64)[:, : shape.heads + shape.key_heads]
         turned *= turns
         return made[:, : shape.heads], made[:, shape.heads : -shape.key_heads], made[:, -shape.key_heads :]
 
     def _feed(self, layer: _Layer, hidden: F) -> F:
+        """The gated feed-forward layer (SwiGLU, arXiv 2002.05202)."""
         both = _normal(hidden, self.shape.epsilon) @ layer.feed_in
         gate, up = both[:, : self.shape.inner], both[:, self.shape.inner :]
-        spread = cast(F, np.exp(np.minimum(-gate, np.float32(80))))
+        spread: Any = -gate
+        np.minimum(spread, np.float32(80), out=spread)
+        np.exp(spread, out=spread)
         spread += np.float32(1)
         up *= gate
         up /= spread
-        made: F = hidden + up @ layer.feed_out
+        made: F = up @ layer.feed_out
+        made += hidden
         return made
 
     def _scores(self, hidden: F) -> F:
@@ -416,13 +428,43 @@ def _normal(hidden: F, epsilon: float) -> F:
     return made
 
 
-def _attend(scores: F, shut: F, values: F) -> F:
-    """The softmax of ``scores`` over what is not ``shut``, applied to ``values``."""
-    scores += shut
-    scores -= scores.max(axis=-1, keepdims=True)
-    np.exp(scores, out=scores)
-    totals = scores.sum(axis=-1)
-    count, heads = values.shape[:2]
-    mixed: F = np.matmul(scores.reshape(count, heads, -1, scores.shape[-1]), values)
-    mixed /= totals.reshape(count, heads, -1, 1)
+def _shut(ends: Ints) -> tuple[int, F] | None:
+    """What hides the tokens after each of ``ends``: from which place on, and 0 or -inf for each place from there.
+
+    Args:
+        ends: the last place each query sees, (rows,) or (rows, queries).
+    """
+    begin, end = int(ends.min()) + 1, int(ends.max()) + 1
+    if begin == end:
+        return None
+    hidden = np.arange(begin, end) > ends[..., None]
+    made = np.where(hidden, np.float32(-np.inf), np.float32(0))
+    return begin, made[:, None, None] if made.ndim == 3 else made[:, None, None, None]
+
+
+def _attend(asked: F, keys: F, values: F, shut: tuple[int, F] | None) -> F:
+    """Attention of a key head's queries together (grouped queries, arXiv 2305.13245), each to what it may see.
+
+    Args:
+        asked: scaled queries, (rows, key heads, query heads of each · queries, head width).
+        keys: (rows, key heads, head width, tokens).
+        values: (rows, key heads, tokens, head width).
+        shut: see :func:`_shut`.
+    """
+    scores = np.matmul(asked, keys)
+    rows, heads, _, tokens = scores.shape
+    if shut is not None:
+        begin, hidden = shut
+        scores.reshape(rows, heads, -1, hidden.shape[-2], tokens)[..., begin:] += hidden
+    ones = np.ones(tokens, np.float32)
+    highest = scores.reshape(rows, heads, -1).max(axis=2)  # of all queries of a row: one serves them all, as a rule
+    lower = scores - highest[:, :, None, None]
+    np.exp(lower, out=lower)
+    totals = (lower.reshape(-1, tokens) @ ones).reshape(rows, heads, -1, 1)
+    if not totals.min() > _TINY:  # as a rule, not always: a query with far lower scores needs its own highest
+        lower = scores - scores.max(axis=3, keepdims=True)
+        np.exp(lower, out=lower)
+        totals = (lower.reshape(-1, tokens) @ ones).reshape(rows, heads, -1, 1)
+    mixed: F = np.matmul(lower, values)
+    mixed /= totals
     return mixed

@@ -55,46 +55,59 @@ def choose(
     """
     rows = np.arange(len(logits))
     greedy = temperatures <= 0.0
-    if not greedy.any() and (temperatures == temperatures[0]).all():
-        if temperatures[0] != 1.0:
-            logits *= np.float32(1.0 / temperatures[0])
-    elif not greedy.all():
+    cold, hot = bool(greedy.all()), not greedy.any()
+    if not cold and not (temperatures == 1.0).all():
         logits *= (1.0 / np.where(greedy, 1.0, temperatures)).astype(np.float32)[:, None]
-    top = logits.max(axis=1)
+    tokens = np.zeros(len(logits), np.int64) if hot else logits.argmax(axis=1)
+    top = logits.max(axis=1) if hot else logits[rows, tokens]
     if not np.isfinite(top).all():
         raise PolicyError("the model's output is not a number: its weights, or its training, are broken")
-    tokens = logits.argmax(axis=1) if greedy.any() else np.zeros(len(logits), np.int64)
     logits -= top[:, None]
-    chosen = logits if min_p > 0.0 else None
     shares = np.exp(logits)
-    totals = shares.sum(axis=1)
-    if not greedy.all():
-        drawn = shares if chosen is None else np.where(shares >= np.float32(min_p), shares, np.float32(0.0))
-        tokens = np.where(greedy, tokens, _inverse(drawn, numbers))
-    return tokens, logits[rows, tokens] - np.log(totals)
+    parts = _blocks(shares)
+    sums = _sums(parts)
+    totals = sums.sum(axis=1)
+    if not cold:
+        if min_p > 0.0:
+            parts = np.where(parts >= np.float32(min_p), parts, np.float32(0.0))
+            sums = _sums(parts)
+        tokens = np.where(greedy, tokens, _inverse(parts, sums, numbers))
+    return tokens, (logits[rows, tokens] - np.log(totals)).astype(np.float32)
 
 
-def _inverse(shares: NDArray[np.float32], numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The token at which the running sum of ``shares`` passes ``numbers`` of its whole, never one with no share.
-
-    In two levels, blocks and tokens in them: much faster than one running sum over all.
-    """
+def _blocks(shares: NDArray[np.float32]) -> NDArray[np.float32]:
+    """``shares`` cut in about as many blocks as each has tokens, (rows, blocks, tokens of a block); padded with 0."""
     count, size = shares.shape
-    width = max(8, int(np.sqrt(size)))
-    blocks = -(-size // width)
-    if blocks * width != size:
-        padded = np.zeros((count, blocks * width), np.float32)
+    root = max(1, int(np.sqrt(size)))
+    width = next((width for width in range(root, root // 2, -1) if size % width == 0), 0)
+    if not width:
+        width = root
+        padded = np.zeros((count, -(-size // width) * width), np.float32)
         padded[:, :size] = shares
         shares = padded
-    parts = shares.reshape(count, blocks, width)
-    rows = np.arange(count)
-    sums = parts.sum(axis=2, dtype=np.float32).astype(np.float64)
+    return shares.reshape(count, -1, width)
+
+
+def _sums(parts: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The sum of each block."""
+    count, blocks, width = parts.shape
+    made = parts.reshape(-1, width) @ np.ones(width, np.float32)
+    return made.astype(np.float64).reshape(count, blocks)
+
+
+def _inverse(parts: NDArray[np.float32], sums: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The token at which the running sum of shares passes ``numbers`` of the whole, never one with no share.
+
+    In two steps, first the block, then the token in it: much faster than one running sum over all.
+    """
+    rows = np.arange(len(parts))
     running = sums.cumsum(axis=1)
     wanted = numbers * running[:, -1]
     block = _first_above(running, wanted)
     inside = parts[rows, block].astype(np.float64).cumsum(axis=1)
     left = wanted - (running[rows, block] - sums[rows, block])
-    return block * width + _first_above(inside, left)
+    made: NDArray[np.int64] = block * parts.shape[2] + _first_above(inside, left)
+    return made
 
 
 def _first_above(running: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.int64]:
