@@ -12,9 +12,9 @@ from mcpgym.registry import load_environment
 from mcpgym_clients.certificate_report import render
 from mcpgym_clients.console import escaped, out, talk
 from mcpgym_clients.failures import FAILURE, CommandFailed, UsageProblem
-from mcpgym_clients.files import write_atomically
 from mcpgym_clients.options import parse_config
 from mcpgym_rl.certificate import Certification, Progress, certify
+from mcpgym_rl.files import write_atomically
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.policy import PolicyError
 
