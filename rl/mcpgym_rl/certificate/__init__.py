@@ -1,6 +1,6 @@
 """Certificates: what a policy does on every line of play, whatever its opponent replies. No sample, no error bar."""
 
-from mcpgym_rl.certificate.certify import Certification, Progress, certify
+from mcpgym_rl.certificate.certification import Certification, Progress, certify
 from mcpgym_rl.certificate.lines import Line
 from mcpgym_rl.certificate.twice import NotDeterministic
 

@@ -64,16 +64,16 @@ async def certify(
     """Play ``policy`` against every possible opponent of ``environment``.
 
     A certificate can speak only for a policy that answers the same conversation always in the same way. One that says
-    that it does (``deterministic``, or ``temperature`` 0) is believed; any other is asked twice at every point, with
-    two seeds of its own, and refused where it differs. With ``seed``, the policy that begins every game with that seed
-    is certified; it may draw, but must draw the same then.
+    that it does (``deterministic``, or ``temperature`` 0) is believed, and one that says that it does not is refused.
+    Any other is asked twice at every point, with two seeds of its own, and refused where it differs. With ``seed``, the
+    policy that begins every game with that seed is certified; it may draw, but must draw the same then.
 
     Args:
         policy: who plays.
         environment: the game; it must give its tree.
         seed: of the policy's own randomness, in every game; None for a policy that has none.
         ask_twice: whether the policy is asked twice; None where it does not say itself that it is deterministic.
-        concurrency: how many turns are asked for at once; None for all of a level.
+        concurrency: at how many points the policy is asked at once; None for all of a level.
         on_progress: told after every level.
 
     Raises:
@@ -89,17 +89,15 @@ async def certify(
     values = values_of(environment, environment.max_turns or DEFAULT_MAX_TURNS)
     rules = Rules(values.tree, values.max_turns)
     says = deterministic(policy)
-    if says is False and seed is None:
-        raise NotDeterministic(f"{policy.name} draws its answers; {_FIX}")
+    if says is False:
+        raise NotDeterministic(f"{policy.name} draws its answers; certify it with temperature 0")
+    _ = values.starts  # a game that is too large is refused before anybody plays it
     twice = ask_twice if ask_twice is not None else says is None
     work = _Work(policy, rules, asyncio.Semaphore(concurrency) if concurrency else None)
     try:
         await work.play(_contexts(environment, seed, twice), on_progress)
     except NotDeterministic as error:
-        hint = (
-            "" if seed is not None else "; make it deterministic (temperature 0), or give the seed that it begins with"
-        )
-        raise NotDeterministic(f"{error}{hint}") from None
+        raise NotDeterministic(f"{error}; {_FIX}" if seed is None else str(error)) from None
     finally:
         await work.aclose()
     played = Played(policy, environment, rules, values, work.lines, work.decisions, seed, twice)
