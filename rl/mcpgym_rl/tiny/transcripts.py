@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from random import Random
 from typing import Any, TypeVar
@@ -29,10 +30,14 @@ STUMBLES = 0.1
 SKILL = 0.7
 """Of the teacher: weak enough that games take many courses."""
 LIMITS = Limits(max_turns=30, seconds=60.0)
+BLOCK = 60
+"""How many rollouts are made before the clock is looked at."""
+PATIENCE_SECONDS = 60.0
+"""After this long no more of them are begun: an environment whose tools are slow has fewer transcripts."""
 
 
 def make_transcripts(environment: Environment[Any, Any, Any], count: int, seed: int) -> list[Trace]:
-    """Rollouts over the train split (the first split there is), ``count`` of them, some mistakes in them.
+    """Rollouts over the train split (else the first split there is), at most ``count``, some mistakes in them.
 
     They are played by the environment's teacher, where it has one, else by its reference policies in turn, else by
     random calls that its tools accept.
@@ -46,7 +51,8 @@ def make_transcripts(environment: Environment[Any, Any, Any], count: int, seed: 
     policies = policies or [Reference(name, act) for name, act in environment.reference_policies().items()]
     policy = _Stumbling(policies or [RandomCalls()])
     split = "train" if "train" in environment.splits else environment.splits[0]
-    size = environment.size(split)
+    if not (size := environment.size(split)):
+        raise EpisodeError(f"{environment.name}: no transcript can be made: the split {split} has no task")
     specs = [
         EpisodeSpec(environment.name, split=split, index=place % size, seed=seed, repeat=place)
         for place in range(count)
@@ -54,7 +60,12 @@ def make_transcripts(environment: Environment[Any, Any, Any], count: int, seed: 
 
     async def play() -> list[Trace]:
         lane = ControlLane(LocalControl(Episodes({environment.name: environment})))
-        return (await run(policy, lane, specs, concurrency=16, limits=LIMITS)).traces
+        made: list[Trace] = []
+        end = time.monotonic() + PATIENCE_SECONDS
+        while len(made) < count and time.monotonic() < end:
+            block = specs[len(made) : len(made) + BLOCK]
+            made += (await run(policy, lane, block, concurrency=BLOCK, limits=LIMITS)).traces
+        return made
 
     traces = in_own_loop(play)
     if not any(trace.scored for trace in traces):
@@ -65,9 +76,7 @@ def make_transcripts(environment: Environment[Any, Any, Any], count: int, seed: 
 
 def in_own_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """The result of ``work`` on an event loop of its own, also where one is running already."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _is_running():
         return asyncio.run(work())
     made: list[T] = []
     failed: list[BaseException] = []
@@ -84,6 +93,14 @@ def in_own_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     if failed:
         raise failed[0]
     return made[0]
+
+
+def _is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class _Stumbling:
