@@ -36,7 +36,7 @@ class TrainOptions:
 
 def run(options: TrainOptions) -> int:
     """Train; the exit code: 0 when training came to its end, 1 when a guard stopped it or its goal was not reached."""
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # on shared cores two threads can be many times slower than one
     try:
         import torch

@@ -14,7 +14,15 @@ from mcpgym_rl.traces import Trace, TraceTokens
 from mcpgym_rl.training.batch import make_batch
 from mcpgym_rl.training.guards import TrainingStopped, Watch
 from mcpgym_rl.training.recipe import Guards, Rl
-from mcpgym_rl.training.updating import average, learning_rate, parts_of, sampled_logits, sampled_logprobs, update
+from mcpgym_rl.training.updating import (
+    average,
+    entropy_weight,
+    learning_rate,
+    minibatches,
+    sampled_logits,
+    sampled_logprobs,
+    update,
+)
 
 
 def with_tokens(ids: list[int], mask: list[bool], *, temperatures: list[float] | None = None, turns: int = 2) -> Trace:
@@ -162,7 +170,7 @@ def test_a_sampler_that_is_not_the_trained_policy_stops_the_run_before_a_step_is
     watch, guards = Watch(), Guards()
     optimizer = torch.optim.AdamW(model.parameters())
     with pytest.raises(TrainingStopped, match="sampler and trainer differ"):
-        update(model, None, optimizer, batch, Rl(), lambda ratio: watch.agreement(ratio, guards))
+        update(model, None, optimizer, batch, Rl(), None, lambda ratio: watch.agreement(ratio, guards))
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
@@ -179,7 +187,7 @@ def test_a_kl_term_holds_the_policy_to_its_reference() -> None:
 
 def test_minibatches_share_the_rollouts_out_and_the_normaliser_too() -> None:
     batch = make_batch([TWO_TURNS, LONGER, TWO_TURNS, LONGER], [1.0] * 4, temperature=1.0)
-    parts = parts_of(batch, 2, [3, 0, 2, 1])
+    parts = minibatches(batch, 2, [3, 0, 2, 1])
     assert [len(part.rollouts) for part in parts] == [2, 2]
     assert [part.tokens for part in parts] == [8, 8]
     assert sorted(map(id, parts[0].rollouts + parts[1].rollouts)) == sorted(map(id, batch.rollouts))  # type: ignore[operator]
@@ -190,6 +198,16 @@ def test_the_rate_rises_and_falls_as_the_recipe_says() -> None:
     rates = [learning_rate(rl, step) for step in (0, 9, 10, 60, 110)]
     assert rates == pytest.approx([0.1, 1.0, 1.0, 0.6, 0.2])
     assert learning_rate(Rl(learning_rate=0.5, schedule="constant"), 70) == 0.5
+
+
+def test_the_weight_of_the_entropy_bonus_steers_towards_its_target_within_its_bounds() -> None:
+    rl = Rl(entropy_target=(0.2, 0.1), entropy_bounds=(0.001, 0.02), steps=101)
+    assert entropy_weight(rl, 0.01, 0, 0.15) == pytest.approx(0.011)
+    assert entropy_weight(rl, 0.01, 0, 0.25) == pytest.approx(0.01 / 1.1)
+    assert entropy_weight(rl, 0.01, 100, 0.15) == pytest.approx(0.01 / 1.1)
+    assert entropy_weight(rl, 0.0199, 0, 0.0) == 0.02
+    assert entropy_weight(rl, 0.001, 0, 9.0) == 0.001
+    assert entropy_weight(Rl(), 0.01, 0, 9.0) == 0.01
 
 
 def test_the_average_follows_the_weights() -> None:

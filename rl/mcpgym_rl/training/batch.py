@@ -58,7 +58,7 @@ class Batch:
 class _Rollout:
     """One rollout cut off after its last trained token; ``sampled`` are the places of its trained tokens."""
 
-    ids: Sequence[int]
+    ids: list[int]
     sampled: Sequence[int]
     logprobs: Sequence[float]
     temperatures: Sequence[float]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,14 @@ class Snapshot:
 class State:
     """Where a run stands between two steps.
 
-    ``step`` is the next one, ``rate_scale`` what the learning rate is multiplied with, ``cpu_seconds`` the CPU time so
-    far. ``accepted`` is the cost of the certificate that the run would go back to, ``best`` the least of all (None
-    before the first), and ``certificate`` the one with it.
+    ``step`` is the next one, ``rate_scale`` what the learning rate is multiplied with, ``entropy_weight`` that of the
+    bonus, ``cpu_seconds`` the CPU time so far. ``accepted`` is the cost of the certificate that the run would go back
+    to, ``best`` the least of all (None before the first), and ``certificate`` the one with it.
     """
 
     step: int = 0
     rate_scale: float = 1.0
+    entropy_weight: float = 0.0
     cpu_seconds: float = 0.0
     accepted: float | None = None
     best: float | None = None
@@ -70,7 +71,7 @@ def save(
     data = {
         "version": _VERSION,
         "recipe": recipe,
-        "state": {**asdict(state), "lines": _plain_lines(state.lines)},
+        "state": _plain_state(state),
         "now": _plain(now),
         "accepted": None if accepted is None else _plain(accepted),
         "best": None if best is None else _plain(best),
@@ -115,6 +116,11 @@ def load(path: Path, recipe: str) -> tuple[State, Snapshot, Snapshot | None, Sna
 
 def _trained(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in model.named_parameters() if value.requires_grad}
+
+
+def _plain_state(state: State) -> dict[str, Any]:
+    made = {item.name: getattr(state, item.name) for item in fields(state)}
+    return {**made, "lines": _plain_lines(state.lines), "watch": asdict(state.watch)}
 
 
 def _plain(snapshot: Snapshot) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def _event_writer(folder: Path, first: int) -> Any:
             from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(folder), purge_step=first)  # type: ignore[no-untyped-call]
+    return SummaryWriter(str(folder), purge_step=first)
 
 
 def _flat(row: Mapping[str, Any], prefix: str = "") -> list[tuple[str, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 from pathlib import Path
@@ -25,7 +26,9 @@ def load_model(path: Path, section: ModelSection) -> tuple[nn.Module, Chat]:
         ConfigurationError: it is no model directory, or the device is not there.
     """
     from transformers import AutoModelForCausalLM
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     directory = open_directory(path)
     chat = Chat.of(directory)
     try:
@@ -49,11 +52,11 @@ def load_model(path: Path, section: ModelSection) -> tuple[nn.Module, Chat]:
 
 def save_model(model: nn.Module, source: Path, target: Path) -> None:
     """Write ``model`` as a directory like ``source``, adapters merged in; the directory appears whole or not at all."""
-    import copy
-
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
-    whole: Any = copy.deepcopy(model).merge_and_unload() if hasattr(model, "merge_and_unload") else model
+    whole: Any = model
+    if hasattr(model, "merge_and_unload"):
+        whole = copy.deepcopy(whole).merge_and_unload()
     whole.save_pretrained(str(temporary), safe_serialization=True)
     for file in source.iterdir():
         if file.is_file() and not file.name.startswith("model") and file.suffix != ".safetensors":

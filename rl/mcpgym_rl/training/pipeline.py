@@ -24,7 +24,7 @@ import torch
 
 from mcpgym.control import LocalControl
 from mcpgym.environment import Environment
-from mcpgym.episodes import Episodes, Limits
+from mcpgym.episodes import Episodes
 from mcpgym.errors import ConfigurationError
 from mcpgym.registry import load_environment
 from mcpgym_rl.files import write_atomically
@@ -126,7 +126,7 @@ class Pipeline:
         folder.mkdir(exist_ok=True)
         warm = self.recipe.warm_up is not None
         model, chat = load_model(self.folder / ("warmed-up" if warm else "initial"), self.recipe.model)
-        control = LocalControl(Episodes({self.environment.name: self.environment}, Limits(max_episodes=1_000_000)))
+        control = LocalControl(Episodes({self.environment.name: self.environment}))
         lane = ControlLane(control)
         spent = sum(value for stage, value in self._spent().items() if stage != "rl")
         setup = Setup(self.recipe, model, chat, self.environment, lane, folder, spent)

@@ -31,7 +31,7 @@ class ModelSection(Section):
     """The size of a new model."""
     lora_rank: int = Field(default=0, ge=0)
     """Train low-rank adapters of this rank on every linear layer (arXiv 2106.09685); 0 trains the weights."""
-    lora_alpha: float = Field(default=32, gt=0)
+    lora_alpha: int = Field(default=32, gt=0)
     """The adapters' scale is this over their rank."""
     device: str = "cpu"
     """Where the model is trained and sampled: cpu, cuda, cuda:1."""
@@ -190,8 +190,13 @@ class Rl(Section):
     """Of AdamW."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """Gradients are scaled down to this norm."""
-    entropy: float = Field(default=0.02, ge=0)
-    """The weight of the entropy bonus, per token."""
+    entropy: float = Field(default=0.01, ge=0)
+    """The weight of the entropy bonus, per token; with a target, that of the first step."""
+    entropy_target: tuple[float, float] | None = None
+    """Where the mean entropy of trained tokens is to be, in nats, in the first step and in the last. After each step
+    the weight is raised by a tenth where it was below, and lowered where it was above."""
+    entropy_bounds: tuple[float, float] = (1e-4, 0.02)
+    """The least and the largest weight that a target may lead to."""
     kl: float = Field(default=0.0, ge=0)
     """The weight of the KL term that holds the policy to the warm-up's, per token."""
     average: float = Field(default=0.9, ge=0, lt=1)

@@ -32,7 +32,7 @@ from mcpgym_rl.training.guards import TrainingStopped
 from mcpgym_rl.training.metrics import Metrics, describe_batch
 from mcpgym_rl.training.recipe import Recipe, Rl
 from mcpgym_rl.training.rewarding import reward_of
-from mcpgym_rl.training.updating import Update, average, learning_rate, parts_of, update
+from mcpgym_rl.training.updating import Update, average, entropy_weight, learning_rate, minibatches, update
 
 Report = Callable[[Mapping[str, Any]], None]
 
@@ -65,7 +65,7 @@ class Trainer:
         self.sampler = self._policy(self.sampled, self.rl.temperature)
         self.greedy = self._policy(self.averaged, 0.0)
         self.size = setup.environment.size(self.rl.split)
-        self.state = State(cpu_seconds=setup.spent)
+        self.state = State(entropy_weight=self.rl.entropy, cpu_seconds=setup.spent)
         self.accepted: Snapshot | None = None
         self.best: Snapshot | None = None
         self._started = time.process_time() - setup.spent
@@ -100,10 +100,13 @@ class Trainer:
                     self._roll_back(why)
                 batch = self._sample_ahead() if rl.overlap else None
                 done = await self._learn(traces, rewards, plan.groups)
+                if done.tokens:
+                    state.entropy_weight = entropy_weight(rl, state.entropy_weight, state.step, done.entropy)
                 state.step += 1
                 state.cpu_seconds = time.process_time() - self._started
                 row |= {**describe_batch(traces, rewards), "signal": signal, "groups": plan.kinds, **_told(done)}
-                row |= {"learning_rate": self._rate(state.step - 1), "roll_backs": state.watch.roll_backs}
+                row |= {"entropy_weight": state.entropy_weight, "learning_rate": self._rate(state.step - 1)}
+                row |= {"roll_backs": state.watch.roll_backs}
                 row |= {"cpu_seconds": round(state.cpu_seconds, 3), "sampling_seconds": round(sampled, 3)}
                 metrics.write(row)
                 self.report(row)
@@ -150,8 +153,9 @@ class Trainer:
             group["lr"] = self._rate(self.state.step)
         check = None if rl.overlap else lambda ratio: self.state.watch.agreement(ratio, rl.guards)
         first: Update | None = None
-        for part in parts_of(whole, rl.updates, order):
-            arguments = (self.model, self.reference, self.optimizer, part, rl, check if first is None else None)
+        for part in minibatches(whole, rl.updates, order):
+            weight = self.state.entropy_weight
+            arguments = (self.model, self.reference, self.optimizer, part, rl, weight, check if first is None else None)
             done = await asyncio.to_thread(update, *arguments) if rl.overlap else update(*arguments)
             first = first or done
             if rl.average:

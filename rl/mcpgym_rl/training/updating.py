@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from mcpgym_rl.sft_loop import parts
 from mcpgym_rl.training import losses
 from mcpgym_rl.training.batch import Batch, Sequences
 from mcpgym_rl.training.recipe import Rl
@@ -35,14 +36,15 @@ def sampled_logits(model: nn.Module, sequences: Sequences) -> Tensor:
     The vocabulary is projected at those places alone, and the common prefix goes through the layers once: both are
     most of a small model's work saved, and neither changes a gradient.
     """
-    decoder, head = _parts(model)
+    decoder, head = parts(model)
     cache = _prefix_cache(decoder, sequences)
     ids = sequences.ids if cache is not None else _whole(sequences)
     hidden = decoder(input_ids=ids, past_key_values=cache, use_cache=cache is not None).last_hidden_state
     if cache is None:
         hidden = hidden[:, len(sequences.prefix) :]
     chosen = hidden.flatten(0, 1)[sequences.places]
-    return head(chosen).float() / sequences.temperatures[:, None]
+    logits: Tensor = head(chosen)
+    return logits.float() / sequences.temperatures[:, None]
 
 
 def _whole(sequences: Sequences) -> Tensor:
@@ -75,13 +77,16 @@ def update(
     optimizer: torch.optim.Optimizer,
     batch: Batch,
     rl: Rl,
+    entropy_weight: float | None = None,
     check: Callable[[float], None] | None = None,
 ) -> Update:
     """Make one optimizer step on ``batch``; its gradients are accumulated over micro-batches.
 
-    A batch without a signal changes nothing: AdamW's momentum would move the weights without one. ``check`` gets the
-    largest difference between sampler and trainer before the step is made, and may raise.
+    A batch without a signal changes nothing: AdamW's momentum would move the weights without one. ``entropy_weight``
+    stands for the recipe's; ``check`` gets the largest difference between sampler and trainer before the step is made,
+    and may raise.
     """
+    weight = rl.entropy if entropy_weight is None else entropy_weight
     device = next(model.parameters()).device
     optimizer.zero_grad(set_to_none=True)
     loss_sum = entropy_sum = kl_sum = log_ratio = 0.0
@@ -92,14 +97,14 @@ def update(
         clips = {"clip_low": rl.clip_low, "clip_high": rl.clip_high}
         loss = losses.policy_loss(rl.loss, new, part.logprobs, part.advantages, batch.tokens, **clips)
         entropies = losses.entropy(logits)
-        if rl.entropy:
-            loss = loss - rl.entropy * entropies.sum() / batch.tokens
+        if weight:
+            loss = loss - weight * entropies.sum() / batch.tokens
         if rl.kl and reference is not None:
             with torch.no_grad():
                 before = sampled_logprobs(sampled_logits(reference, part), part.targets)
             divergence = losses.kl_to_reference(new, before).sum() / batch.tokens
             loss, kl_sum = loss + rl.kl * divergence, kl_sum + divergence.item()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
             difference = new - part.logprobs
             log_ratio = max(log_ratio, difference.abs().max().item())
@@ -130,20 +135,25 @@ def learning_rate(rl: Rl, step: int) -> float:
     return rl.learning_rate * (rl.final_rate + (1 - rl.final_rate) * 0.5 * (1 + math.cos(math.pi * done)))
 
 
+def entropy_weight(rl: Rl, weight: float, step: int, entropy: float) -> float:
+    """The weight of the entropy bonus after ``step`` (from 0), whose trained tokens had this mean ``entropy``."""
+    if rl.entropy_target is None:
+        return weight
+    first, last = rl.entropy_target
+    wanted = first + (last - first) * min(1.0, step / max(rl.steps - 1, 1))
+    low, high = rl.entropy_bounds
+    return min(high, max(low, weight * 1.1 if entropy < wanted else weight / 1.1))
+
+
 @torch.no_grad()
 def average(averaged: nn.Module, model: nn.Module, decay: float) -> None:
     """Move ``averaged`` towards ``model``: averaged = decay * averaged + (1 - decay) * model, in place."""
-    own, new = list(averaged.parameters()), list(model.parameters())
+    own: list[Tensor] = list(averaged.parameters())
+    new: list[Tensor] = list(model.parameters())
     torch._foreach_lerp_(own, new, 1 - decay)
 
 
-def _parts(model: Any) -> tuple[Any, Any]:
-    """The layers below the vocabulary, and its projection; of a model with adapters too."""
-    base = model.get_base_model() if hasattr(model, "get_base_model") else model
-    return base.get_decoder(), base.get_output_embeddings()
-
-
-def parts_of(batch: Batch, count: int, order: Sequence[int]) -> list[Batch]:
+def minibatches(batch: Batch, count: int, order: Sequence[int]) -> list[Batch]:
     """``batch`` cut into ``count`` minibatches, its rollouts taken in ``order``; the normaliser is cut alike."""
     if count == 1:
         return [batch]
