@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from rich.columns import Columns
@@ -49,26 +49,30 @@ def _verdict(certificate: Mapping[str, Any]) -> Text:
 
 
 def _table(certificate: Mapping[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 0))
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("")
-    for name in ("lines", "lost", "unfinished", "invalid"):
+    for name in ("lines", "lost", "no end"):
         table.add_column(name, justify="right", no_wrap=True)
-    for name in ("against random play: win / draw / loss", "against perfect play"):
-        table.add_column(name, justify="right", no_wrap=True)
+    ends = {"win": "win", "draw": "draw", "loss": "loss"}
+    if certificate["unfinished_lines"]:
+        ends["unfinished"] = "no end"
+    for name in ("random", "perfect"):
+        table.add_column(f"vs {name} play, %\n{'/'.join(ends.values())}", justify="right", no_wrap=True)
     rows = [*certificate["by_seat"].items()]
     if len(rows) > 1:
         rows.append(("both", certificate))
     for name, row in rows:
-        numbers = (row[key] for key in ("lines", "lost_lines", "unfinished_lines", "invalid_moves"))
-        table.add_row(clean(name), *map(str, numbers), _shares(row["versus_random"]), _shares(row["versus_perfect"]))
-    table.add_row(*[Text(cell, "dim") for cell in ("optimum", "", "0", "0", "0", _shares(certificate["optimum"]), "")])
+        numbers = [str(row[key]) for key in ("lines", "lost_lines", "unfinished_lines")]
+        shares = [_shares(row[key], ends) for key in ("versus_random", "versus_perfect")]
+        table.add_row(clean(name), *numbers, *shares)
+    best = ("optimum", "", "0", "0", _shares(certificate["optimum"], ends), "")
+    table.add_row(*best, style="dim")
     return table
 
 
-def _shares(shares: Mapping[str, Any]) -> str:
-    """Percentages; what came to no end is said where there is such a thing."""
-    told = " / ".join(f"{100 * shares[name]:.2f}" for name in ("win", "draw", "loss"))
-    return told + (f" ({100 * shares['unfinished']:.2f} unfinished)" if shares["unfinished"] else "")
+def _shares(shares: Mapping[str, Any], ends: Collection[str]) -> str:
+    """Percentages of how games end."""
+    return "/".join(f"{100 * shares[end]:.{2 if len(ends) == 3 else 1}f}" for end in ends)
 
 
 def _line(line: Mapping[str, Any], what: str) -> Group:
@@ -77,12 +81,12 @@ def _line(line: Mapping[str, Any], what: str) -> Group:
     title.append(f", {line['invalid_moves']} invalid moves)" if line["invalid_moves"] else ")", "dim")
     if what == "unfinished":
         title.append(f": {clean(line['stop_reason'])}")
-    headings = ["", *line["moves"]]
     drawn = [
-        Group(Text(clean(heading), "bold" if heading.startswith("policy") else ""), observation(position))
-        for heading, position in zip(headings, line["positions"], strict=True)
-        if heading or len(headings) == 1
+        Group(Text(clean(move), "bold" if move.startswith("policy") else ""), observation(position))
+        for move, position in zip(line["moves"], line["positions"][1:], strict=True)
     ]
+    if not drawn:
+        return Group(title, Text("  no move was made", "dim"))
     return Group(title, Padding(Columns(drawn, padding=(0, 3)), (0, 0, 0, 2)))
 
 
