@@ -143,12 +143,13 @@ def _plain_line(line: KnownLine) -> dict[str, Any]:
     turns = [
         {"message": turn.message, "ids": None if turn.tokens is None else list(turn.tokens.ids)} for turn in line.turns
     ]
-    return {"seat": line.seat, "acts": list(line.acts), "survived": line.survived, "turns": turns}
+    how_often = {"chance": line.chance, "survived": line.survived}
+    return {"seat": line.seat, "acts": list(line.acts), "turns": turns, **how_often}
 
 
 def _line(data: dict[str, Any]) -> KnownLine:
     turns = [Turn(turn["message"], tokens=_own_tokens(turn["ids"])) for turn in data["turns"]]
-    return KnownLine(data["seat"], tuple(data["acts"]), turns, data["survived"])
+    return KnownLine(data["seat"], tuple(data["acts"]), turns, data["chance"], data["survived"])
 
 
 def _own_tokens(ids: list[int] | None) -> Tokens | None:

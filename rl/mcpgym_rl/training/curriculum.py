@@ -34,12 +34,14 @@ class Plan:
 class KnownLine:
     """A line of the last certificate that training may begin in: the policy's seat, the moves of both, its turns.
 
-    ``survived`` counts the certificates before it in which the line was open too.
+    ``chance`` is how likely a uniformly random opponent is to play it; ``survived`` counts the certificates before it
+    in which the line was open too.
     """
 
     seat: str
     acts: Sequence[str]
     turns: Sequence[Turn]
+    chance: float = 1.0
     survived: int = 0
 
 
@@ -57,9 +59,9 @@ class Lines:
         for line in lines:
             if line.outcome in ("loss", None) or line.invalid_moves:
                 survived = before.get((line.seat, line.acts), -1) + 1
-                self.open.append(KnownLine(line.seat, line.acts, _own(line.turns), survived))
+                self.open.append(KnownLine(line.seat, line.acts, _own(line.turns), float(line.chance), survived))
             elif line.outcome == "draw":
-                self.drawn.append(KnownLine(line.seat, line.acts, _own(line.turns)))
+                self.drawn.append(KnownLine(line.seat, line.acts, _own(line.turns), float(line.chance)))
 
 
 LineTask = Callable[[str, Sequence[str], float], str]
@@ -96,9 +98,11 @@ def plan_batch(
         most = round(rl.groups * curriculum.open_share)
         opened = min(most, math.ceil(len(lines.open) * curriculum.groups_per_open_line))
         drawn = round(rl.groups * curriculum.drawn_share) if lines.drawn else 0
-        for kind, count, known in ((curriculum.open, opened, lines.open), (curriculum.drawn, drawn, lines.drawn)):
-            chosen = _spread(known, count, random)
-            firsts += [_line_spec(kind, line, line_task, environment, config, random) for line in chosen]
+        by_chance = [line.chance for line in lines.drawn]
+        chosen = [(curriculum.open, line) for line in _spread(lines.open, opened, random)]
+        if drawn:
+            chosen += [(curriculum.drawn, line) for line in random.choices(lines.drawn, by_chance, k=drawn)]
+        firsts += [_line_spec(kind, line, line_task, environment, config, random) for kind, line in chosen]
     ordinary = rl.groups - opened - drawn
     for place in range(ordinary):
         index = (step * rl.groups + place) % size

@@ -98,7 +98,7 @@ class Curriculum(Section):
     groups_per_open_line: float = Field(default=2.0, gt=0)
     """No more groups than this for each open line."""
     drawn_share: float = Field(default=0.2, ge=0, le=1)
-    """The share of groups in drawn lines of it: they teach to punish weak play."""
+    """The share of groups in drawn lines of it, the likelier ones more often: they teach to punish weak play."""
     open: LineGroups = LineGroups()
     """How groups begin in open lines."""
     drawn: LineGroups = LineGroups(
@@ -134,7 +134,8 @@ class Certify(Section):
     start: int = Field(default=0, ge=0)
     """From which step on."""
     slack: float = Field(default=1.0, ge=0)
-    """Go back when lost + 100 (optimum - win) is worse than the accepted state's by more than this."""
+    """Go back when lost lines + 3 (unfinished lines + invalid moves) + 100 (optimum - win) is worse than the accepted
+    state's by more than this."""
     back_off: float = Field(default=0.85, gt=0, le=1)
     """What the learning rate is multiplied with then."""
     lost_lines: int = Field(default=0, ge=0)
@@ -178,10 +179,10 @@ class Rl(Section):
     """Tokens per turn; a turn that is cut off ends the rollout."""
     learning_rate: float = Field(default=1e-3, gt=0)
     """The peak."""
-    schedule: Literal["constant", "cosine"] = "cosine"
+    schedule: Literal["constant", "linear", "cosine"] = "cosine"
     """How it falls over the steps."""
     final_rate: float = Field(default=0.1, ge=0, le=1)
-    """Where a cosine ends, as a part of the peak."""
+    """Where it ends, as a part of the peak, unless it is constant."""
     warm_up_steps: int = Field(default=0, ge=0)
     """Over how many steps the rate rises from 0."""
     weight_decay: float = Field(default=0.0, ge=0)

@@ -159,7 +159,8 @@ class Trainer:
             done = await asyncio.to_thread(update, *arguments) if rl.overlap else update(*arguments)
             first = first or done
             if rl.average:
-                average(self.averaged, self.model, rl.average)
+                made = self.state.step + 1
+                average(self.averaged, self.model, min(rl.average, made / (made + 3)))
         self.sampler.refresh()
         self.greedy.refresh()
         assert first is not None
@@ -171,9 +172,8 @@ class Trainer:
         assert rl.certify is not None
         found = await certify(self.greedy, self.setup.environment)
         made = found.certificate
-        open_lines = made["lost_lines"] + made["unfinished_lines"]
         win, optimum = made["versus_random"]["win"], made["optimum"]["win"]
-        cost = open_lines + 100 * (optimum - win)
+        cost = made["lost_lines"] + 3 * (made["unfinished_lines"] + made["invalid_moves"]) + 100 * (optimum - win)
         told = {name: made[name] for name in ("lines", "lost_lines", "unfinished_lines", "invalid_moves")}
         row["certificate"] = {**told, "win": win, "cost": cost}
         if made["lost_lines"] <= rl.certify.lost_lines and not made["unfinished_lines"] and win >= rl.certify.win:
@@ -183,7 +183,7 @@ class Trainer:
             state.lines.learn(found.lines)
             self.accepted = checkpoint.take(self.model, self.averaged, self.optimizer)
         else:
-            row["went_back"] = f"{open_lines} lost lines, {win:.4f} wins: worse than what was accepted"
+            row["went_back"] = f"{made['lost_lines']} lost lines, {win:.4f} wins: worse than what was accepted"
             self._roll_back(row["went_back"])
         if state.best is None or cost < state.best or state.finished:
             state.best, state.certificate, watch.roll_backs = cost, made, 0

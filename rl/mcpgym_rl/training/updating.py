@@ -132,7 +132,8 @@ def learning_rate(rl: Rl, step: int) -> float:
     if rl.schedule == "constant":
         return rl.learning_rate
     done = min(1.0, (step - rl.warm_up_steps) / max(rl.steps - rl.warm_up_steps, 1))
-    return rl.learning_rate * (rl.final_rate + (1 - rl.final_rate) * 0.5 * (1 + math.cos(math.pi * done)))
+    left = 1 - done if rl.schedule == "linear" else 0.5 * (1 + math.cos(math.pi * done))
+    return rl.learning_rate * (rl.final_rate + (1 - rl.final_rate) * left)
 
 
 def entropy_weight(rl: Rl, weight: float, step: int, entropy: float) -> float:
