@@ -13,7 +13,7 @@ import pytest
 import tic_tac_toe_oracle as oracle
 
 from mcpgym import derive_seed
-from mcpgym_environments.tic_tac_toe import TicTacToe, engine
+from mcpgym_environments.tic_tac_toe import TicTacToe, TicTacToeConfig, engine
 from mcpgym_environments.tic_tac_toe.engine import Board
 from mcpgym_environments.tic_tac_toe.opponent import make_opponent, reply
 
@@ -141,7 +141,7 @@ def test_case_27_another_episode_seed_or_task_makes_another_opponent() -> None:
 
 REPLIES = """
 import hashlib
-from mcpgym_environments.tic_tac_toe import TicTacToe, engine
+from mcpgym_environments.tic_tac_toe import TicTacToe, TicTacToeConfig, engine
 environment, digest = TicTacToe(), hashlib.sha256()
 for task in environment.tasks("train")[:50] + environment.tasks("test")[:50]:
     game = environment.reset(task, 3)
@@ -192,3 +192,17 @@ def _spiel_cells(board: Board) -> str:
     """The cells with the first player's marks as X, which is how OpenSpiel knows the state."""
     o_first = board.cells.count("O") == board.cells.count("X")
     return board.cells.translate(oracle.SWAP) if o_first else board.cells
+
+
+def test_the_first_mover_always_takes_the_first_of_the_best_moves_and_its_random_share_stays_random() -> None:
+    board = engine.new_board("O")
+    first = [make_opponent(seed, 0.0, varied=False) for seed in seeds("first", 50)]
+    assert {reply(opponent, board) for opponent in first} == {engine.best_moves(board)[0]}
+    random = [make_opponent(seed, 1.0, varied=False) for seed in seeds("first", 200)]
+    assert {reply(opponent, board) for opponent in random} == set(range(9))
+    environment = TicTacToe(TicTacToeConfig(best_move="first", max_random_move_prob=0.0, policy_moves="second"))
+    openings = {environment.reset(environment.task_at("train", index), 0).opening for index in range(40)}
+    assert openings == {engine.best_moves(board)[0]}
+    tree = environment.game_tree()
+    assert tree is not None
+    assert [start.chances.perfect for start in tree.starts("second")].count(0) == 8

@@ -20,6 +20,9 @@ class TicTacToeConfig(Config):
     """The least share of random moves an opponent makes, 0 to 1; 0 is perfect play."""
     max_random_move_prob: float = Field(default=1.0, ge=0, le=1, allow_inf_nan=False)
     """The largest share of random moves an opponent makes, 0 to 1; 1 is purely random play."""
+    best_move: Literal["any", "first"] = "any"
+    """Which of several equally good moves an opponent takes: any of them, or always the first. A policy can learn the
+    first-mover by heart, win or draw against it every time, and lose to any other player: it is here to show that."""
     num_groups: int = Field(default=16, ge=1, le=10_000)
     """Into how many equal parts the range of that share is cut; any so many consecutive tasks have one of each part."""
     policy_moves: Literal["first", "second", "either"] = "either"

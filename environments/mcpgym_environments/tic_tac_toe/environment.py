@@ -79,7 +79,8 @@ class TicTacToe(Environment[Task, Game, TicTacToeConfig]):
     def reset(self, task: Task, seed: int) -> Game:
         """An empty board, or one that O has opened."""
         info = task.info
-        opponent = make_opponent(derive_seed(info["seed"], seed), info["random_move_prob"], info.get("line", {}))
+        key, strength, line = derive_seed(info["seed"], seed), info["random_move_prob"], info.get("line", {})
+        opponent = make_opponent(key, strength, line, varied=self.config.best_move == "any")
         if info["policy_first"]:
             return Game(engine.new_board("X"), opponent)
         board = engine.new_board("O")

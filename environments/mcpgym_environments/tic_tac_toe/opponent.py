@@ -23,17 +23,21 @@ _NOTHING: Mapping[str, int] = MappingProxyType({})
 class Opponent(NamedTuple):
     """Who plays O in one episode: ``key`` is all its randomness, ``threshold`` 2^64 times its share of random moves.
 
-    ``line`` maps boards to the cell it plays there whatever its strength: it steers into a line of play.
+    ``line`` maps boards to the cell it plays there whatever its strength: it steers into a line of play. ``varied`` is
+    whether its perfect moves are any of the best, and not always the first.
     """
 
     key: bytes
     threshold: int
     line: Mapping[str, int] = _NOTHING
+    varied: bool = True
 
 
-def make_opponent(seed: int, random_move_prob: float, line: Mapping[str, int] = _NOTHING) -> Opponent:
+def make_opponent(
+    seed: int, random_move_prob: float, line: Mapping[str, int] = _NOTHING, *, varied: bool = True
+) -> Opponent:
     """The opponent of ``seed`` (64 bits) that moves at random with probability ``random_move_prob``, 0 to 1."""
-    return Opponent(seed.to_bytes(8, "big"), int(random_move_prob * 2**64), line)
+    return Opponent(seed.to_bytes(8, "big"), int(random_move_prob * 2**64), line, varied)
 
 
 def reply(opponent: Opponent, board: Board) -> int:
@@ -46,5 +50,8 @@ def reply(opponent: Opponent, board: Board) -> int:
         return steered
     drawn: tuple[int, int] = _TWO_NUMBERS.unpack(sha256(opponent.key + board.cells.encode()).digest())
     chance, choice = drawn
-    moves = legal_moves(board) if chance < opponent.threshold else best_moves(board)
+    at_random = chance < opponent.threshold
+    moves = legal_moves(board) if at_random else best_moves(board)
+    if not (at_random or opponent.varied):
+        return moves[0]
     return moves[choice * len(moves) >> 64]

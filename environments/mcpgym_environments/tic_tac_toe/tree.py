@@ -47,7 +47,7 @@ class TicTacToeTree:
             raise UnknownNameError("seat", seat, self.seats)
         if seat == "first":
             return [self._start(seat, None, CERTAIN)]
-        return [self._start(seat, cell, chances) for cell, chances in _replies(engine.new_board("O"))]
+        return [self._start(seat, cell, chances) for cell, chances in self._replies(engine.new_board("O"))]
 
     def _start(self, seat: str, opening: int | None, chances: Chances) -> Start[Position]:
         act = None if opening is None else str(opening)
@@ -66,7 +66,7 @@ class TicTacToeTree:
         if engine.result(after) is not None:
             return [Answer(answered.state, answered.text, act=act)]
         found = []
-        for cell, chances in _replies(after):
+        for cell, chances in self._replies(after):
             steered = Opponent(b"", 0, {after.cells: cell})
             answered = self._answered(state, steered, tool, arguments)
             found.append(Answer(answered.state, answered.text, act=act, reply=str(cell), chances=chances))
@@ -78,6 +78,9 @@ class TicTacToeTree:
         game = Game(state.board, opponent, outcome=state.outcome)
         text, is_error = call_tool(self._environment, game, tool, arguments)
         return Answer(Position(game.board, game.outcome), text, is_error)
+
+    def _replies(self, board: Board) -> tuple[tuple[int, Chances], ...]:
+        return _replies(board, self._environment.config.best_move == "any")
 
     def legal(self, state: Position) -> Sequence[LegalCall]:
         """One call of ``play`` for each free cell."""
@@ -102,9 +105,9 @@ class TicTacToeTree:
 
 
 @cache
-def _replies(board: Board) -> tuple[tuple[int, Chances], ...]:
+def _replies(board: Board, varied: bool) -> tuple[tuple[int, Chances], ...]:
     """What O may play on ``board``, and how likely that is of a random and of a perfect opponent."""
-    legal, best = engine.legal_moves(board), engine.best_moves(board)
+    legal, best = engine.legal_moves(board), engine.best_moves(board)[: None if varied else 1]
     perfect = Fraction(1, len(best))
     return tuple((cell, Chances(Fraction(1, len(legal)), perfect * (cell in best))) for cell in legal)
 
