@@ -45,8 +45,8 @@ class ModelSize(BaseModel):
     """How many tokens the tokenizer may have; it takes fewer where it needs no more."""
     max_positions: int = Field(default=2_048, ge=64, le=1_000_000)
     """The longest context, in tokens."""
-    rope_theta: float = Field(default=10_000.0, gt=1)
-    """The base of the rotary embedding's wavelengths."""
+    rope_theta: float = Field(default=300.0, gt=1)
+    """The base of the rotary embedding's wavelengths; the usual 10,000 is for contexts far longer than games have."""
     init_std: float | None = Field(default=None, gt=0)
     """The standard deviation of the first weights; 1 / √hidden_size where none is given."""
 
