@@ -42,7 +42,12 @@ class Nim(Environment[Task, Pile, NimConfig]):
     config_class = NimConfig
 
     def tasks(self, split: str) -> Sequence[Task]:
-        return LazyTasks(10, lambda index: Task(task_id(split, index), split, (), {"first": True, "replies": []}))
+        return LazyTasks(
+            10,
+            lambda index: Task(
+                task_id(split, index), split, (), {"first": True, "replies": [], "of": split, "index": index}
+            ),
+        )
 
     def task(self, wanted: str) -> Task:
         kind, _, rest = wanted.partition("/")

@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import time
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
@@ -14,7 +15,9 @@ from pydantic import ConfigDict, Field
 
 from mcpgym import Config, LazyTasks, Task, ToolError, check_environment, reward, task_id, tool
 from mcpgym.check import RULES
+from mcpgym.game_tree import LegalCall
 from mcpgym.messages import assistant, user
+from mcpgym_environments.tic_tac_toe import TicTacToe
 
 FAULTS: list[Any] = []
 
@@ -519,6 +522,60 @@ class Unfitting(Config):
 @breaks("config")
 class DefaultDoesNotFit(Doors):
     config_class = Unfitting  # type: ignore[assignment]
+
+
+def told(**wrong: Any) -> Any:
+    """Tic-tac-toe's tree, but for some methods; each gets what the right one says, and then its arguments."""
+
+    def game_tree(self):
+        tree = TicTacToe.game_tree(self)
+        for name, method in wrong.items():
+            right = getattr(tree, name)
+            setattr(tree, name, lambda *given, right=right, method=method: method(right(*given), *given))
+        return tree
+
+    return game_tree
+
+
+@breaks("game-tree")
+class TreeInOtherWords(TicTacToe):
+    game_tree = told(answers=lambda right, *_: [replace(one, text=one.text.replace("O", "0")) for one in right])
+
+
+@breaks("game-tree")
+class TreeWithoutAReply(TicTacToe):
+    game_tree = told(answers=lambda right, *_: right[:-1] or right)
+
+
+@breaks("game-tree")
+class TreeWithAnotherPrompt(TicTacToe):
+    game_tree = told(starts=lambda right, *_: [replace(one, messages=one.messages[1:]) for one in right])
+
+
+@breaks("game-tree")
+class TreeThatKnowsNoDraw(TicTacToe):
+    game_tree = told(outcome=lambda right, *_: "win" if right == "draw" else right)
+
+
+@breaks("game-tree")
+class TreeWithAnIllegalCall(TicTacToe):
+    game_tree = told(legal=lambda right, *_: [LegalCall("play", {"position": 9})] * bool(right))
+
+
+@breaks("game-tree")
+class TreeWhoseLinesAreNot(TicTacToe):
+    game_tree = told(line_task=lambda right, *_: "train-0")
+
+
+@breaks("game-tree")
+class TreeThatBreaks(TicTacToe):
+    game_tree = told(answers=lambda right, *_: 1 / 0)
+
+
+@breaks("game-tree")
+class TreeThatIsNotThere(TicTacToe):
+    def game_tree(self):
+        raise FileNotFoundError("tree")
 
 
 @pytest.mark.parametrize(("cls", "rule"), FAULTS)

@@ -29,6 +29,7 @@ from mcpgym.check.rules_plays import (
 from mcpgym.check.rules_rewards import check_rewards, check_rubric
 from mcpgym.check.rules_tasks import Make, check_config, check_schemas, check_tasks
 from mcpgym.check.rules_texts import check_mentions, check_secrets
+from mcpgym.check.rules_tree import check_tree
 from mcpgym.check.second_process import check_process
 from mcpgym.environment import Environment
 from mcpgym.registry import configure, environment_class
@@ -96,6 +97,7 @@ async def _check(make: Make, count: int, seed: int, second_process: bool, report
     else:
         report.notes.append("isolation, done, invalid-arguments, process: not checked, plays must repeat first")
     hostile = await check_hostile(make, places[0], random, report)
+    await check_tree(make, Random(derive_seed("check", "tree", seed)), report)
     await check_rewards(make, *planned[-1], report)
     check_mentions(environment, first, report)
     await check_secrets(make, planned, hostile, report)

@@ -28,6 +28,7 @@ RULES = {
     "process": "another process with another hash seed gives the same bytes",
     "isolation": "episodes share no state: order and interleaving do not matter",
     "done": "is_done only looks, and what is done stays done",
+    "game-tree": "the game's tree, where there is one, says what episodes say",
     "rewards": "rewards are finite, in their declared range, and repeatable, whatever the transcript",
     "secrets": "nothing hidden is in what the policy sees",
     "reference-policies": "the environment's own policies play without an exception",
