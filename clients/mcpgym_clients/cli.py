@@ -259,8 +259,12 @@ def evaluate(
     think: Annotated[
         bool, typer.Option("--think", help="With --tool-mode guided, let the model write a thought before it acts.")
     ] = False,
-    temperature: Annotated[float | None, typer.Option(min=0, help="An endpoint's temperature, or a local model's (0 by default).")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per turn of an endpoint or a local model.")] = None,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="An endpoint's temperature, or a local model's (0 by default).")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens per turn of an endpoint or a local model.")
+    ] = None,
     max_turns: Annotated[
         int | None, typer.Option(min=1, help="Turns per episode; the environment's by default.")
     ] = None,

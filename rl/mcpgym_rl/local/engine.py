@@ -133,6 +133,7 @@ class Engine:
         self._most, self._cache_bytes = rows, cache_bytes
         self._ends = np.zeros(backend.vocabulary, bool)
         self._ends[[token for token in end_ids if token < backend.vocabulary]] = True
+        self._asking: dict[_Request, None] = {}
         self._waiting: list[_Request] = []
         self._running: dict[int, _Request] = {}
         self._owners: dict[int, Line] = {}
@@ -172,6 +173,7 @@ class Engine:
         request = _Request(line, limit, temperature, min_p, asyncio.get_running_loop().create_future())
         line._request = request
         self._asked += 1
+        self._asking[request] = None
         self._waiting.append(request)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._work(), name="local engine")
@@ -179,6 +181,7 @@ class Engine:
             made = await request.future
         finally:
             line._request = None
+            del self._asking[request]
             if not request.future.done() or request.future.cancelled():
                 self._abandon(request)
         line.expect(True)
@@ -269,7 +272,8 @@ class Engine:
             line.expect(False)
 
     def _fail(self, error: PolicyError | None) -> None:
-        for request in [*self._waiting, *self._running.values()]:
+        """Every turn that is asked for fails, and what is in the cache is not believed any more."""
+        for request in list(self._asking):
             if request.future.done():
                 continue
             if error is None:
@@ -279,7 +283,7 @@ class Engine:
         self._waiting.clear()
         for row in list(self._running):
             self._stop(row)
-            self._evict(row)
+        self.forget()
 
     def _abandon(self, request: _Request) -> None:
         """Nobody waits for this turn any more. Where a thread may be computing it, it runs to its end unseen."""

@@ -35,6 +35,8 @@ _CHUNK = 512
 """How much of a long chunk is appended at once."""
 _SPREAD = 1.5
 """Up to how many rows for each that decodes are attended to, rather than some copied."""
+_GATHER, _GROUP = 3, 4_000
+"""What attending to a copied row costs, in tokens of a row that lies where it is, and what a second group costs."""
 _TINY = 1e-30
 
 
@@ -145,6 +147,21 @@ class _Layer:
     feed_in: F
     """(width, 2 · inner): gate, then up"""
     feed_out: F
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Rows that one token is appended to, of about one length.
+
+    ``rows`` are where they lie in the cache, as a slice where possible: then idle ones may lie between, and ``inside``
+    says which of the slice they are. ``longest`` and ``shut``: how much of them is seen.
+    """
+
+    chosen: Ints | slice
+    rows: Any
+    inside: Ints | None
+    longest: int
+    shut: tuple[int, F] | None
 
 
 class Llama:
@@ -294,35 +311,48 @@ class Llama:
         return np.concatenate([self._step(rows[part], tokens[part], starts[part]) for part in parts])
 
     def _step(self, rows: Ints, tokens: Ints, starts: Ints) -> F:
-        shape = self.shape
-        first, count = int(rows[0]), len(rows)
-        whole = int(rows[-1]) + 1 - first
-        spread = count != whole and whole <= _SPREAD * count  # attend over idle rows too: cheaper than to gather others
-        where: Any = slice(first, first + whole) if count == whole or spread else rows
-        inside = rows - first
-        ends = starts
-        if spread:
-            ends = np.full(whole, int(starts.min()))
-            ends[inside] = starts
-        shut = _shut(ends)
-        longest = int(starts.max()) + 1
+        groups = [self._group(rows, starts, chosen) for chosen in _alike(starts)]
         turns = self._turns[starts][:, None]
         hidden = self._embedding[tokens]
         for place, layer in enumerate(self._layers):
-            made = _normal(hidden, shape.epsilon) @ layer.attention_in
+            made = _normal(hidden, self.shape.epsilon) @ layer.attention_in
             asked, keys, values = self._split(made, turns)
             kept_keys, kept_values = self._keys[place], self._values[place]
             kept_keys[rows, :, :, starts] = keys
             kept_values[rows, :, starts] = values
-            if spread:
-                wide = np.zeros((whole, *asked.shape[1:]), np.float32)
-                wide[inside] = asked
-                asked = wide
-            grouped = asked.reshape(len(asked), shape.key_heads, -1, shape.head_width)
-            mixed = _attend(grouped, kept_keys[where, :, :, :longest], kept_values[where, :, :longest], shut)
-            mixed = mixed.reshape(len(asked), -1)
-            hidden = self._feed(layer, hidden + (mixed[inside] if spread else mixed) @ layer.attention_out)
+            if len(groups) == 1:
+                mixed = self._seen(groups[0], asked, kept_keys, kept_values)
+            else:
+                mixed = np.empty((len(rows), asked.shape[1] * asked.shape[2]), np.float32)
+                for group in groups:
+                    mixed[group.chosen] = self._seen(group, asked[group.chosen], kept_keys, kept_values)
+            hidden = self._feed(layer, hidden + mixed @ layer.attention_out)
         return self._scores(hidden)
+
+    def _group(self, rows: Ints, starts: Ints, chosen: Ints | slice) -> _Group:
+        rows, starts = rows[chosen], starts[chosen]
+        first, count = int(rows[0]), len(rows)
+        whole, longest = int(rows[-1]) + 1 - first, int(starts.max()) + 1
+        if count == whole:
+            return _Group(chosen, slice(first, first + whole), None, longest, _shut(starts))
+        if whole > _SPREAD * count:
+            return _Group(chosen, rows, None, longest, _shut(starts))
+        inside = rows - first
+        ends = np.full(whole, int(starts.min()))
+        ends[inside] = starts
+        return _Group(chosen, slice(first, first + whole), inside, longest, _shut(ends))
+
+    def _seen(self, group: _Group, asked: F, keys: F, values: F) -> F:
+        """What a group's rows attend to."""
+        heads, head_width = asked.shape[1:]
+        if group.inside is not None:
+            wide = np.zeros((group.rows.stop - group.rows.start, heads, head_width), np.float32)
+            wide[group.inside] = asked
+            asked = wide
+        grouped = asked.reshape(len(asked), self.shape.key_heads, -1, head_width)
+        seen = keys[group.rows, :, :, : group.longest], values[group.rows, :, : group.longest]
+        mixed = _attend(grouped, *seen, group.shut).reshape(len(asked), -1)
+        return mixed if group.inside is None else mixed[group.inside]
 
     def append(self, rows: Sequence[int], starts: Sequence[int], chunks: Sequence[Sequence[int]]) -> F:
         """Append a chunk to each of ``rows``: some at a time, alike in length, so that what is computed stays small."""
@@ -395,7 +425,7 @@ class Llama:
         spread += np.float32(1)
         up *= gate
         up /= spread
-        made: F = up @ layer.feed_out
+        made: F = up @ layer.feed_out  # type: ignore[assignment]
         made += hidden
         return made
 
@@ -440,6 +470,23 @@ def _shut(ends: Ints) -> tuple[int, F] | None:
     hidden = np.arange(begin, end) > ends[..., None]
     made = np.where(hidden, np.float32(-np.inf), np.float32(0))
     return begin, made[:, None, None] if made.ndim == 3 else made[:, None, None, None]
+
+
+def _alike(starts: Ints) -> list[Ints | slice]:
+    """Rows in one group, or in two, where a few long conversations would make all others pay for their length."""
+    count = len(starts)
+    ordered = np.sort(starts)
+    best, cut = count * (int(ordered[-1]) + 1), -1
+    for long in (1, 2, 4, 8, 16, 32, 64, 128):
+        if long * 2 > count:
+            break
+        limit = int(ordered[-long - 1])
+        cost = count * (limit + 1) + _GATHER * long * (int(ordered[-1]) + 1) + _GROUP
+        if cost < best:
+            best, cut = cost, limit
+    if cut < 0:
+        return [slice(None)]
+    return [np.flatnonzero(starts <= cut), np.flatnonzero(starts > cut)]
 
 
 def _attend(asked: F, keys: F, values: F, shut: tuple[int, F] | None) -> F:
