@@ -58,7 +58,7 @@ def run(options: TrainOptions) -> int:
             talk().print(f"interrupted; go on with: mcpgym train --resume {escaped(folder)}", soft_wrap=True)
             raise
     _tell(outcome)
-    reached = recipe.rl is None or recipe.rl.certify is None or outcome.finished == "certified"
+    reached = outcome.certificate is None or outcome.finished == "certified"
     return 0 if reached else FAILURE
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mcpgym.errors import ConfigurationError
 from mcpgym.registry import load_environment
@@ -215,9 +215,14 @@ class Rl(Section):
     guards: Guards = Guards()
     """When to stop or go back."""
     certify: Certify | None = Certify()
-    """How it is certified; leave the table out for none."""
+    """How it is certified, where the environment has a finite game tree; ``certify = false`` for not at all."""
     checkpoint_every: int = Field(default=5, gt=0)
     """Steps between checkpoints."""
+
+    @field_validator("certify", mode="before")
+    @classmethod
+    def _no_certificate(cls, value: Any) -> Any:
+        return None if value is False else value  # TOML has no null
 
 
 class Recipe(Section):
@@ -260,8 +265,6 @@ def find_recipe(what: str, changes: Mapping[str, Any] | None = None) -> Recipe:
     data: dict[str, Any] = {"environment": what, "rl": {}}
     if environment.teacher(0.95) is not None:
         data["warm_up"] = {}
-    if environment.game_tree() is None:
-        data["rl"]["certify"] = None
     return make_recipe(_changed(data, changes), f"the default recipe for {what}")
 
 

@@ -65,6 +65,8 @@ class Trainer:
         self.sampler = self._policy(self.sampled, self.rl.temperature)
         self.greedy = self._policy(self.averaged, 0.0)
         self.size = setup.environment.size(self.rl.split)
+        self.tree = setup.environment.game_tree()
+        self.certify = self.rl.certify if self.tree is not None else None
         self.state = State(entropy_weight=self.rl.entropy, cpu_seconds=setup.spent)
         self.accepted: Snapshot | None = None
         self.best: Snapshot | None = None
@@ -81,7 +83,8 @@ class Trainer:
             batch: asyncio.Task[tuple[Plan, list[Trace]]] | None = None
             while True:
                 row: dict[str, Any] = {"step": state.step}
-                if rl.certify and state.step >= rl.certify.start and state.step % rl.certify.every == 0:
+                due = self.certify and state.step >= self.certify.start and state.step % self.certify.every == 0
+                if due:
                     await self._certify(row)
                 if state.finished or state.step >= rl.steps or self._out_of_time():
                     state.finished = state.finished or ("steps" if state.step >= rl.steps else "cpu_seconds")
@@ -122,8 +125,7 @@ class Trainer:
     async def _sample(self) -> tuple[Plan, list[Trace]]:
         """Play the episodes of the next batch."""
         recipe, name = self.setup.recipe, self.setup.environment.name
-        state, tree = self.state, self.setup.environment.game_tree()
-        line_task = None if tree is None else tree.line_task
+        state, line_task = self.state, None if self.tree is None else self.tree.line_task
         plan = plan_batch(self.rl, name, recipe.config, self.size, recipe.seed, state.step, state.lines, line_task)
         result = await run(self.sampler, self.setup.lane, plan.specs, concurrency=len(plan.specs))
         if result.failure is not None:
@@ -168,17 +170,17 @@ class Trainer:
 
     async def _certify(self, row: dict[str, Any]) -> None:
         """Certify the averaged weights; keep them when they are no worse than what was accepted, else go back."""
-        rl, state, watch = self.rl, self.state, self.state.watch
-        assert rl.certify is not None
+        wanted, state, watch = self.certify, self.state, self.state.watch
+        assert wanted is not None
         found = await certify(self.greedy, self.setup.environment)
         made = found.certificate
         win, optimum = made["versus_random"]["win"], made["optimum"]["win"]
         cost = made["lost_lines"] + 3 * (made["unfinished_lines"] + made["invalid_moves"]) + 100 * (optimum - win)
         told = {name: made[name] for name in ("lines", "lost_lines", "unfinished_lines", "invalid_moves")}
         row["certificate"] = {**told, "win": win, "cost": cost}
-        if made["lost_lines"] <= rl.certify.lost_lines and not made["unfinished_lines"] and win >= rl.certify.win:
+        if made["lost_lines"] <= wanted.lost_lines and not made["unfinished_lines"] and win >= wanted.win:
             state.finished = "certified"
-        if state.accepted is None or cost <= state.accepted + rl.certify.slack or state.finished:
+        if state.accepted is None or cost <= state.accepted + wanted.slack or state.finished:
             state.accepted = cost
             state.lines.learn(found.lines)
             self.accepted = checkpoint.take(self.model, self.averaged, self.optimizer)
@@ -194,8 +196,8 @@ class Trainer:
         if self.accepted is None:
             return
         self.state.watch.rolled_back(why, self.rl.guards)
-        if self.rl.certify is not None:
-            self.state.rate_scale *= self.rl.certify.back_off
+        if self.certify is not None:
+            self.state.rate_scale *= self.certify.back_off
         checkpoint.restore(self.accepted, self.model, self.averaged, self.optimizer)
         self.sampler.refresh()
         self.greedy.refresh()
