@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sft_toys import copies, tiny, weights
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from mcpgym.errors import ConfigurationError
@@ -20,37 +21,6 @@ from mcpgym_rl.sft_batches import OVERHEAD, parts_of, shuffled, trimmed
 from mcpgym_rl.sft_loop import learning_rate
 
 torch.set_num_threads(1)
-
-
-def tiny(seed: int = 0) -> Any:
-    torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=40,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        tie_word_embeddings=True,
-        initializer_range=0.25,
-    )
-    return LlamaForCausalLM(config)
-
-
-def copies(count: int, seed: int = 0) -> list[Game]:
-    """Games in which the token after 3 is the one that stood first: it alone is to be learnt."""
-    generator = torch.Generator().manual_seed(seed)
-    made = []
-    for _ in range(count):
-        length = int(torch.randint(2, 8, (), generator=generator))
-        first = int(torch.randint(10, 16, (), generator=generator))
-        noise = torch.randint(20, 40, (length,), generator=generator).tolist()
-        made.append(([first, *noise, 3, first, 5, 5], [False] * (length + 2) + [True, False, False]))
-    return made
-
-
-def weights(model: Any) -> dict[str, torch.Tensor]:
-    return {name: value.detach().clone() for name, value in model.named_parameters()}
 
 
 def test_it_learns_to_copy_and_nothing_that_is_masked() -> None:
