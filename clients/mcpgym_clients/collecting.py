@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcpgym_clients.arena import Arena, open_arena, require_tasks
 from mcpgym_clients.console import escaped, out, warn
@@ -19,10 +20,12 @@ from mcpgym_clients.options import parse_config
 from mcpgym_clients.progress import RunProgress
 from mcpgym_rl.collect import SFT, Card, Collection, Collector
 from mcpgym_rl.keep import parse_keep
-from mcpgym_rl.local.directory import ModelDirectory, open_directory
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.rollout import Limits
 from mcpgym_rl.traces import Trace
+
+if TYPE_CHECKING:
+    from mcpgym_rl.local.directory import ModelDirectory
 
 ALL_TASKS = 1_000_000_000
 
@@ -43,9 +46,7 @@ def run(options: CollectOptions) -> int:
         UsageProblem, ConfigurationError: what was asked for cannot be.
         CommandFailed: the run failed, or nothing was kept.
     """
-    model = None if options.model is None else open_directory(options.model)
-    if model is not None:
-        _ = model.chat  # says now what is wrong with it
+    model = None if options.model is None else _open(options.model)
     parse_keep(options.keep)  # and with that
     work = _Work(options, model)
     try:
@@ -55,6 +56,14 @@ def run(options: CollectOptions) -> int:
             return INTERRUPTED
         work.interrupted = True
     return work.report()
+
+
+def _open(path: Path) -> ModelDirectory:
+    from mcpgym_rl.local.directory import open_directory
+
+    model = open_directory(path)
+    _ = model.chat  # says now what is wrong with it
+    return model
 
 
 class _Work:
