@@ -112,9 +112,16 @@ class GameTree(Protocol[StateT]):
         """
         ...
 
-    def line_task(self, seat: str, acts: Sequence[str], random_move_prob: float = 0.0) -> str:
+    def line_task(
+        self,
+        seat: str,
+        acts: Sequence[str],
+        random_move_prob: float = 0.0,
+        others: Sequence[Sequence[str]] = (),
+    ) -> str:
         """The id of a task whose opponent steers into this line: it makes its moves of ``acts`` while the game follows
-        them. Off the line it moves at random with this probability, else perfectly."""
+        them. Off the line it steers into one of the lines ``others`` where the game allows it; off all of them it moves
+        at random with this probability, else perfectly."""
         ...
 
 

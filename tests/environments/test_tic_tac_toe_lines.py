@@ -144,7 +144,7 @@ def test_a_lines_id_says_all_of_it(line: tuple[str, list[str]], percent: int) ->
     assert task.info["policy_first"] == (seat == "first")
     assert task.info["random_move_prob"] == percent / 100
     theirs = moves_of(seat, acts, mine=False)
-    assert sorted(task.info["line"].values()) == sorted(map(int, theirs))
+    assert sorted(task.info["line"].values()) == sorted((int(cell),) for cell in theirs)
     assert json.dumps(task.info["line"])
 
 
@@ -189,3 +189,22 @@ def test_case_27_a_line_plays_alike_on_every_machine() -> None:
     boards = [engine.Board(cells, "O") for cells in ("X...O....", "X.X.O....", "OX......X", "O.X.X....", "O...X..X.")]
     opponent = game(environment, "line-second-0-r50", 7).opponent
     assert [reply(opponent, board) for board in boards] == FROZEN
+
+
+def replies_to(task: str, cell: int) -> set[int]:
+    """What O answers to ``cell`` in the first turn, over many seeds."""
+    environment = TicTacToe()
+    answers = set()
+    for seed in range(40):
+        game = environment.reset(environment.task(task), seed)
+        environment.play(game, cell)
+        answers.add(game.board.cells.index("O"))
+    return answers
+
+
+def test_off_the_first_line_the_opponent_steers_into_the_further_ones() -> None:
+    assert replies_to("line-first-4082+4260+4213", 4) == {0}  # on the first line its own reply, whatever others have
+    assert replies_to("line-first-0+4260+4213", 4) == {2}
+    assert replies_to("line-first-0+42+46", 4) == {2, 6}  # lines that differ take turns, as the seed has it
+    with pytest.raises(ConfigurationError, match="move 2 plays cell 4, which is taken"):
+        TicTacToe().task("line-first-40+44")

@@ -25,8 +25,8 @@ LINES = Lines([line("lost-a"), line("lost-b", 1), line("lost-c", survived=2)], [
 SHARES = Curriculum(open_share=0.5, drawn_share=0.25, groups_per_open_line=2)
 
 
-def line_task(seat: str, acts: Sequence[str], strength: float) -> str:
-    return f"{seat} {' '.join(acts)} {strength:g}"
+def line_task(seat: str, acts: Sequence[str], strength: float, others: Sequence[Sequence[str]]) -> str:
+    return f"{seat} {' '.join(acts)} {'+'.join(other[0] for other in others)} {strength:g}"
 
 
 def plan(rl: Rl, size: int = 1_000, seed: int = 0, step: int = 0, lines: Lines = LINES) -> Plan:
@@ -87,6 +87,15 @@ def test_a_resumed_line_keeps_a_turn_to_choose_and_is_hotter_the_longer_it_survi
     assert {len(spec.given) for spec in by_line["lost-b"]} == {0}  # its only turn is the one to choose
     assert {spec.temperatures for spec in by_line["lost-a"]} == {(1.2,)}
     assert by_line["lost-c"][0].temperatures == pytest.approx((1.7,))
+
+
+def test_where_an_open_line_is_left_its_opponent_steers_into_the_others() -> None:
+    made = plan(Rl(groups=20, group_size=2, curriculum=SHARES))
+    tasks = {
+        (spec.task or "- - -").split(" ")[1]: (spec.task or "- - -").split(" ")[3] for spec in made.specs if spec.task
+    }
+    assert set(tasks["lost-a"].split("+")) == {"lost-a", "lost-b", "lost-c"}
+    assert tasks["drawn-a"] == ""
 
 
 def test_opponents_off_the_line_are_as_strong_as_the_recipe_says() -> None:

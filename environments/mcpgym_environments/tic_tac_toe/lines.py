@@ -3,6 +3,8 @@
 ``line-first-4028`` is a game in which the policy moves first, and X 4, O 0, X 2, O 8 were played: the cells of both
 sides, in order. O plays its moves of the line on the boards of the line, and elsewhere as its strength says: perfectly,
 or with ``-r30`` at the end of the id, at random in 30 % of its moves. ``line-second`` alone is a line without moves.
+``line-first-4028+6240`` has further lines, which O steers into where the game has left the first one.
+
 Like every opponent it decides by the board alone, so a game that comes to a board of the line in another order is
 steered too. These tasks are in no split.
 """
@@ -20,10 +22,10 @@ from mcpgym_environments.tic_tac_toe.observation import prompt
 SPLIT = "line"
 """What a line's task has for a split; no enumeration lists it."""
 
-_ID = re.compile(r"line-(first|second)(?:-([0-9]+))?(?:-r([0-9]{1,3}))?")
+_ID = re.compile(r"line-(first|second)(?:-([0-9]+(?:\+[0-9]+)*))?(?:-r([0-9]{1,3}))?")
 _FORM = (
     "write line-first-CELLS or line-second-CELLS, CELLS the cells (0 to 8) of both sides in order of play, "
-    "as in line-first-4028; -r30 at the end makes 30 % of O's other moves random"
+    "as in line-first-4028; +CELLS adds a line, -r30 at the end makes 30 % of O's other moves random"
 )
 _CELLS = frozenset("012345678")
 _SEATS: Mapping[str, engine.Mark] = {"first": "X", "second": "O"}
@@ -34,10 +36,11 @@ def is_line(wanted: str) -> bool:
     return wanted.startswith(f"{SPLIT}-")
 
 
-def line_id(seat: str, acts: Sequence[str], random_move_prob: float = 0.0) -> str:
-    """The id of the line with these moves; the probability is rounded to whole percent."""
+def line_id(seat: str, acts: Sequence[str], random_move_prob: float = 0.0, others: Sequence[Sequence[str]] = ()) -> str:
+    """The id of the line with these moves, and of further lines; the probability is rounded to whole percent."""
     percent = round(random_move_prob * 100)
-    return "-".join([SPLIT, seat, *(["".join(acts)] if acts else []), *([f"r{percent}"] if percent else [])])
+    cells = "+".join("".join(line) for line in (acts, *others) if line)
+    return "-".join([SPLIT, seat, *([cells] if cells else []), *([f"r{percent}"] if percent else [])])
 
 
 def line_task(config: TicTacToeConfig, wanted: str) -> Task:
@@ -55,18 +58,28 @@ def line_task(config: TicTacToeConfig, wanted: str) -> Task:
         raise ConfigurationError(f"no line {_shown(wanted)} here: policy_moves={moves}, so write line-{moves}-…")
     if percent > 100:
         raise ConfigurationError(f"no line {_shown(wanted)}: r{percent} is more than 100 %; {_FORM}")
+    first, *others = cells.split("+")
     try:
-        boards = played(seat, cells)
+        replies = _replies(seat, first)
+        further: dict[str, set[int]] = {}
+        for line in others:
+            for board, cell in _replies(seat, line).items():
+                further.setdefault(board, set()).add(*cell)
     except ConfigurationError as error:
         raise ConfigurationError(f"no line {_shown(wanted)}: {error}; {_FORM}") from None
-    replies = {board.cells: int(cell) for board, cell in zip(boards, cells, strict=False) if board.turn == "O"}
     info = {
         "seed": derive_seed("tic-tac-toe", SPLIT, wanted),
         "policy_first": seat == "first",
         "random_move_prob": percent / 100,
-        "line": replies,
+        "line": {board: tuple(sorted(cells)) for board, cells in further.items()} | replies,
     }
     return Task(wanted, SPLIT, prompt(seat == "first", illegal_loses=config.illegal_move_loses), info)
+
+
+def _replies(seat: str, cells: str) -> dict[str, tuple[int]]:
+    """The cell that O plays on each of the line's boards where it is to move."""
+    boards = played(seat, cells)
+    return {board.cells: (int(cell),) for board, cell in zip(boards, cells, strict=False) if board.turn == "O"}
 
 
 def played(seat: str, cells: Sequence[str]) -> list[engine.Board]:

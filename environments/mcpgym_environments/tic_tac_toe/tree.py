@@ -67,7 +67,7 @@ class TicTacToeTree:
             return [Answer(answered.state, answered.text, act=act)]
         found = []
         for cell, chances in self._replies(after):
-            steered = Opponent(b"", 0, {after.cells: cell})
+            steered = Opponent(b"", 0, {after.cells: (cell,)})
             answered = self._answered(state, steered, tool, arguments)
             found.append(Answer(answered.state, answered.text, act=act, reply=str(cell), chances=chances))
         return found
@@ -99,9 +99,15 @@ class TicTacToeTree:
         """The board after these moves, as the policy is shown it."""
         return show(played(seat, acts)[-1])
 
-    def line_task(self, seat: str, acts: Sequence[str], random_move_prob: float = 0.0) -> str:
+    def line_task(
+        self,
+        seat: str,
+        acts: Sequence[str],
+        random_move_prob: float = 0.0,
+        others: Sequence[Sequence[str]] = (),
+    ) -> str:
         """The id of the line's task (see :mod:`mcpgym_environments.tic_tac_toe.lines`)."""
-        return line_id(seat, acts, random_move_prob)
+        return line_id(seat, acts, random_move_prob, others)
 
 
 @cache

@@ -64,8 +64,11 @@ class Lines:
                 self.drawn.append(KnownLine(line.seat, line.acts, _own(line.turns), float(line.chance)))
 
 
-LineTask = Callable[[str, Sequence[str], float], str]
-"""The id of the task that steers into a line: seat, moves, and how often its opponent moves at random off the line."""
+LineTask = Callable[[str, Sequence[str], float, Sequence[Sequence[str]]], str]
+"""The id of the task that steers into a line: seat, moves, how often its opponent moves at random off all lines, and
+the lines that it steers into where the game has left the first."""
+OTHERS = 32
+"""How many of those there are at most."""
 
 
 def plan_batch(
@@ -102,7 +105,10 @@ def plan_batch(
         chosen = [(curriculum.open, line) for line in _spread(lines.open, opened, random)]
         if drawn:
             chosen += [(curriculum.drawn, line) for line in random.choices(lines.drawn, by_chance, k=drawn)]
-        firsts += [_line_spec(kind, line, line_task, environment, config, random) for kind, line in chosen]
+        for kind, line in chosen:
+            others = [other.acts for other in lines.open if other.seat == line.seat] if kind is curriculum.open else []
+            others = random.sample(others, min(OTHERS, len(others)))
+            firsts.append(_line_spec(kind, line, others, line_task, environment, config, random))
     ordinary = rl.groups - opened - drawn
     for place in range(ordinary):
         index = (step * rl.groups + place) % size
@@ -140,6 +146,7 @@ def _spread(lines: Sequence[KnownLine], count: int, random: Random) -> list[Know
 def _line_spec(
     kind: LineGroups,
     line: KnownLine,
+    others: Sequence[Sequence[str]],
     line_task: LineTask,
     environment: str,
     config: Mapping[str, Any],
@@ -154,7 +161,7 @@ def _line_spec(
     strength = 0.0 if perfect else round(low + (high - low) * random.random(), 2)
     return EpisodeSpec(
         environment,
-        task=line_task(line.seat, line.acts, strength),
+        task=line_task(line.seat, line.acts, strength, others),
         seed=_episode_seed(random),
         config=config,
         given=given,
