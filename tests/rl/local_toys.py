@@ -10,6 +10,7 @@ from typing import Any
 
 import model_toys
 import numpy as np
+import torch
 
 from mcpgym.control import LocalControl
 from mcpgym.episodes import Episodes
@@ -21,6 +22,8 @@ from mcpgym_rl.policy import Policy
 from mcpgym_rl.rollout import Limits
 from mcpgym_rl.run import EpisodeSpec, run
 from mcpgym_rl.traces import Trace
+
+torch.set_num_threads(1)
 
 GAME = "tic-tac-toe"
 TOOLS = model_toys.tools_of(GAME)
