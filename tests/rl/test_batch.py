@@ -200,6 +200,18 @@ def test_the_rate_rises_and_falls_as_the_recipe_says() -> None:
     assert learning_rate(Rl(learning_rate=0.5, schedule="constant"), 70) == 0.5
 
 
+def test_tokens_below_the_entropy_threshold_get_no_bonus() -> None:
+    batch = make_batch([LONGER], [0.0], temperature=1.0, keep_without_signal=True)
+    gradients = []
+    for threshold in (0.0, 99.0):
+        model = tiny()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        done = update(model, None, optimizer, batch, Rl(entropy=1.0, entropy_threshold=threshold))
+        gradients.append(done.gradient)
+    assert gradients[0] > 0
+    assert gradients[1] == 0
+
+
 def test_the_weight_of_the_entropy_bonus_steers_towards_its_target_within_its_bounds() -> None:
     rl = Rl(entropy_target=(0.2, 0.1), entropy_bounds=(0.001, 0.02), steps=101)
     assert entropy_weight(rl, 0.01, 0, 0.15) == pytest.approx(0.011)

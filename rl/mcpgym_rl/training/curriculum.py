@@ -159,13 +159,14 @@ def _line_spec(
     perfect = random.random() < kind.perfect_share
     low, high = kind.random_moves
     strength = 0.0 if perfect else round(low + (high - low) * random.random(), 2)
+    heat = min(kind.temperature + kind.temperature_step * line.survived, kind.max_temperature)
     return EpisodeSpec(
         environment,
         task=line_task(line.seat, line.acts, strength, others),
         seed=_episode_seed(random),
         config=config,
         given=given,
-        temperatures=(min(kind.temperature + kind.temperature_step * line.survived, kind.max_temperature),),
+        temperatures=(heat,) if random.random() < kind.hot_share else (),
     )
 
 

@@ -71,6 +71,8 @@ class LineGroups(Section):
     are given. A line with fewer turns begins at its first."""
     temperature: float = Field(default=1.2, gt=0)
     """The temperature of that turn: the greedy choice there is known, so other ones must be tried."""
+    hot_share: float = Field(default=1.0, ge=0, le=1)
+    """In which share of these groups; the others have the run's own temperature from the first turn on."""
     temperature_step: float = Field(default=0.3, ge=0)
     """How much hotter for each certificate that the line has survived."""
     max_temperature: float = Field(default=2.2, gt=0)
@@ -193,6 +195,9 @@ class Rl(Section):
     """Gradients are scaled down to this norm."""
     entropy: float = Field(default=0.01, ge=0)
     """The weight of the entropy bonus, per token; with a target, that of the first step."""
+    entropy_threshold: float = Field(default=0.0, ge=0)
+    """Tokens whose entropy is below this, in nats, get no bonus: where the form leaves no choice, none is wanted. The few
+    tokens above it are those at which a rollout's course is chosen (arXiv 2506.01939)."""
     entropy_target: tuple[float, float] | None = None
     """Where the mean entropy of trained tokens is to be, in nats, in the first step and in the last. After each step
     the weight is raised by a tenth where it was below, and lowered where it was above."""

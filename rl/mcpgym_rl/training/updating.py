@@ -97,8 +97,8 @@ def update(
         clips = {"clip_low": rl.clip_low, "clip_high": rl.clip_high}
         loss = losses.policy_loss(rl.loss, new, part.logprobs, part.advantages, batch.tokens, **clips)
         entropies = losses.entropy(logits)
-        if weight:
-            loss = loss - weight * entropies.sum() / batch.tokens
+        if weight:  # tokens at or below the threshold have no bonus
+            loss = loss - weight * entropies[entropies > rl.entropy_threshold].sum() / batch.tokens
         if rl.kl and reference is not None:
             with torch.no_grad():
                 before = sampled_logprobs(sampled_logits(reference, part), part.targets)
