@@ -141,6 +141,19 @@ def test_malformed_and_misnamed_calls_are_invalid_too() -> None:
         assert made["certified"]
 
 
+def test_an_invalid_call_after_a_move_counts_once_whatever_the_reply() -> None:
+    expert = reference("expert")
+
+    def function(messages: Any) -> Any:
+        turn = expert.function(messages)
+        if "A new game begins" in messages[-1]["content"]:
+            turn["tool_calls"] = [*turn["tool_calls"], tool_call("more", "play", "{")]
+        return turn
+
+    made = sound(certified(FunctionPolicy(function)))
+    assert (made["invalid_moves"], made["lost_lines"], made["decisions"]) == (10, 0, 691)
+
+
 def test_one_illegal_move_after_another_ends_with_the_turns_there_are() -> None:
     made = sound(certified(FunctionPolicy(lambda messages: call(9))))
     assert (made["lines"], made["unfinished_lines"], made["invalid_moves"]) == (10, 10, 80)

@@ -22,6 +22,7 @@ from mcpgym.episodes import Episodes
 from mcpgym.errors import ConfigurationError
 from mcpgym.messages import Message, assistant, tool_call
 from mcpgym_rl.certificate import Certification, NotDeterministic, Progress, certify
+from mcpgym_rl.certificate.lines import Rules, starting_points
 from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.policies.script import ScriptedPolicy
@@ -206,6 +207,14 @@ def test_a_session_without_a_fork_is_begun_anew_and_given_the_turns_so_far() -> 
     assert all(isinstance(turn, Turn) for context in resumed for turn in context.given)
 
 
+def test_a_session_goes_on_where_the_game_does_not_branch() -> None:
+    policy = Watched(stubborn, forks=False)
+    found = certified(policy)
+    assert found.certificate["decisions"] == 3 * 20
+    assert len(policy.begun) == 3 * 2, "three starts, each played twice; no move, so no reply"
+    assert {session.turn for session in policy.sessions} == {20}
+
+
 def test_a_policy_that_says_nothing_of_itself_is_asked_twice_with_two_seeds() -> None:
     policy = Watched(expert)
     found = certified(policy)
@@ -356,6 +365,19 @@ def test_a_game_without_an_end_is_unfinished_as_its_episode_is(function: Functio
         assert trace.score is not None
         assert (trace.stop_reason, trace.score.game_outcome) == (line.stop_reason, line.outcome)
         assert list(trace.messages) == list(line.messages)
+
+
+def test_two_calls_in_one_turn_use_up_two_of_the_turns_there_are() -> None:
+    """Of three calls, two are made at once: with one left, nine stones cannot be taken any more."""
+    nim = Nim(NimConfig(stones=9, turns=3))
+    rules = Rules(nim.game_tree(), 3)
+    (point,) = starting_points(nim.game_tree(), ["first"])
+    twice = assistant("", [tool_call(name, "take", '{"count": 1}') for name in "ab"])
+    after = rules.after(point, Turn(twice))
+    assert {(rules.left(point), rules.left(each)) for each in after} == {(3, 1)}
+    assert {each.end for each in after} == {None}
+    last = [each for before in after for each in rules.after(before, Turn(take(1)))]
+    assert {str(each.end) for each in last} == {"max_turns", "done"}
 
 
 def test_turns_that_run_out_are_no_loss_and_no_certificate() -> None:
