@@ -461,6 +461,12 @@ class ReferencePolicyFails(Doors):
         return {"expert": lambda messages, random: assistant(messages[99]["content"])}
 
 
+@breaks("reference-policies")
+class TeacherFails(Doors):
+    def teacher(self, skill):
+        return lambda messages, random: {"role": "teacher", "content": "no"}
+
+
 @breaks("process")
 class DependsOnTheHashSeed(Doors):
     def row(self, split, index):

@@ -1,8 +1,9 @@
-"""Letting an environment's own policies play, which reaches deeper than random calls do."""
+"""Letting an environment's own policies and its teacher play, which reaches deeper than random calls do."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -11,6 +12,7 @@ from mcpgym.check.plays import Act, Place, Plan, Player
 from mcpgym.check.report import Report
 from mcpgym.check.rules_plays import over, report_broken
 from mcpgym.check.rules_tasks import Make
+from mcpgym.environment import Environment, ReferencePolicy
 from mcpgym.messages import message_fault
 from mcpgym.tasks import derive_seed
 
@@ -21,7 +23,7 @@ async def reference_plans(make: Make, place: Place, report: Report) -> list[Plan
     """What each reference policy does at ``place``, as plans that can be played again."""
     plans = []
     environment = make()
-    for name, policy in environment.reference_policies().items():
+    for name, policy in _policies(environment):
         player = Player(over(environment), place, ())
         random = Random(derive_seed("reference", name, place.seed))
         report.episodes += 1
@@ -44,6 +46,13 @@ async def reference_plans(make: Make, place: Place, report: Report) -> list[Plan
         plans.append(tuple(player.play.acts))
         report_broken([await player.finish()], report)
     return plans
+
+
+def _policies(environment: Environment[Any, Any, Any]) -> Iterator[tuple[str, ReferencePolicy]]:
+    """The environment's own policies by name; its teacher, where it has one, is among them at half its skill."""
+    yield from environment.reference_policies().items()
+    if (teacher := environment.teacher(0.5)) is not None:
+        yield "teacher", teacher
 
 
 def _acts(message: Any) -> list[Act]:
