@@ -18,7 +18,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from tests.bench.decoding import decoding
 from tests.bench.load import Server
 from tests.bench.servers import Counter
 
@@ -138,13 +137,7 @@ async def episodes_per_second(quick: bool) -> dict[str, float]:
     return rates
 
 
-def report(
-    console: Console,
-    costs: dict[str, Cost],
-    steps: dict[str, float],
-    rates: dict[str, float],
-    decoded: dict[str, float],
-) -> None:
+def report(console: Console, costs: dict[str, Cost], steps: dict[str, float], rates: dict[str, float]) -> None:
     """The tables, and what bounds each figure."""
     table = Table(title="One tool call over HTTP, 64 episodes at once", title_justify="left")
     for heading in ("server", "CPU µs a call", "× bare", "of 90 % of rounds"):
@@ -161,15 +154,11 @@ def report(
         console.print(f"{name}: {microseconds:.1f} µs CPU")
     for name, rate in rates.items():
         console.print(f"tic-tac-toe, random policy, {name}: {rate:,.0f} episodes per CPU second")
-    for name, figure in decoded.items():
-        console.print(f"local model: {name}: {figure:,.1f}")
-    if not decoded:
-        console.print("torch is not installed here (pip install 'mcpgym[rl]'); decoding is left out.")
     console.print(
         "What bounds them: the bare endpoint and the fast lane, uvicorn's HTTP handling; the SDK lane, pydantic models "
         "and task groups made for each request; FastMCP, that and its own layers and an SSE stream; the step in "
         "process, argument validation and the call record; whole episodes in process, the rollout's messages and "
-        "JSON; over MCP, the HTTP client; decoding, reading the caches, and NumPy's calls where conversations are few."
+        "JSON; over MCP, the HTTP client."
     )
 
 
@@ -183,15 +172,13 @@ def main() -> None:
     costs = http_lanes(options.quick)
     steps = asyncio.run(step_in_process(options.quick))
     rates = asyncio.run(episodes_per_second(options.quick))
-    decoded = decoding(options.quick) if importlib.util.find_spec("torch") else {}
-    report(console, costs, steps, rates, decoded)
+    report(console, costs, steps, rates)
     if options.json:
         figures = {
             "cpu_microseconds_per_call": {kind: cost.microseconds for kind, cost in costs.items()},
             "ratio_to_bare": {kind: cost.ratio for kind, cost in costs.items()},
             "in_process_microseconds": steps,
             "episodes_per_cpu_second": rates,
-            "decoding": decoded,
         }
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
 
