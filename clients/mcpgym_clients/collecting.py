@@ -18,7 +18,8 @@ from mcpgym_clients.failures import INTERRUPTED, CommandFailed, UsageProblem
 from mcpgym_clients.files import run_folder
 from mcpgym_clients.options import parse_config
 from mcpgym_clients.progress import RunProgress
-from mcpgym_rl.collect import SFT, Card, Collection, Collector
+from mcpgym_rl.collect import SFT, Collection, Collector
+from mcpgym_rl.data_card import Card
 from mcpgym_rl.keep import parse_keep
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.rollout import Limits

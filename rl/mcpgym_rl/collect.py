@@ -16,7 +16,6 @@ and ``mask`` as well: the tokens of the conversation, and 1 for each that is to 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpgym import __version__
 from mcpgym.errors import ConfigurationError
+from mcpgym_rl.data_card import Card
 from mcpgym_rl.files import write_atomically
 from mcpgym_rl.lanes import Lane
 from mcpgym_rl.policies.chat_format import native_tools
@@ -221,62 +221,6 @@ class Collector:
         write_atomically(self.folder / CARD, {**self.wanted.identity(), **more, "tools": self.tools})
 
 
-@dataclass(slots=True)
-class Card:
-    """What is in a set of data, and what was left out of it."""
-
-    about: dict[str, Any] = field(default_factory=dict)
-    played: int = 0
-    kept: int = 0
-    unscored: Counter[str] = field(default_factory=Counter)
-    filtered: int = 0
-    duplicates: int = 0
-    rewards: list[float] = field(default_factory=list)
-    kept_rewards: list[float] = field(default_factory=list)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    turns: int = 0
-    slips: int = 0
-    tokens: int = 0
-    learnt_tokens: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        """The card as it stands in ``card.json``."""
-        made = {
-            "played": self.played,
-            "kept": self.kept,
-            "left_out": {"unscored": dict(self.unscored), "by_keep": self.filtered, "duplicates": self.duplicates},
-            "reward": {"all": _mean(self.rewards), "kept": _mean(self.kept_rewards)},
-            "outcomes": dict(self.outcomes),
-            "turns": {"learnt": self.turns - self.slips, "not_learnt": self.slips},
-            **self.about,
-        }
-        if self.tokens:
-            made["tokens"] = {"all": self.tokens, "learnt": self.learnt_tokens}
-        return made
-
-    def as_text(self, *, complete: bool) -> str:
-        """The card as Markdown."""
-        about = self.about
-        left = sum(self.unscored.values())
-        rows = [
-            ("environment", f"{about['environment']} {about['environment_version'] or ''}".strip()),
-            ("policy", about["policy"]),
-            ("tasks", f"{about['count']} of {about['split']}, from the first; seed {about['seed']}"),
-            ("kept", f"{self.kept} of {self.played} rollouts, where {about['keep'] or 'there is a score'}"),
-            ("left out", f"{self.filtered} by that, {self.duplicates} duplicates, {left} without a score"),
-            ("mean reward", f"{_shown(_mean(self.kept_rewards))} of those kept, {_shown(_mean(self.rewards))} of all"),
-            ("turns", f"{self.turns - self.slips} to be learnt, {self.slips} not (a teacher's slips)"),
-            ("schema hash", about["schema_hash"] or "–"),
-        ]
-        if self.outcomes:
-            rows.insert(6, ("outcomes", ", ".join(f"{name} {count}" for name, count in self.outcomes.most_common())))
-        if self.tokens:
-            rows.append(("tokens", f"{self.tokens:,}, of which {self.learnt_tokens:,} are learnt ({about['model']})"))
-        cut = "" if complete else "\nThe collection is not complete; the same command goes on with it.\n"
-        table = "\n".join(f"| {name} | {_cell(value)} |" for name, value in rows)
-        return f"# Collected data\n{cut}\n| | |\n| --- | --- |\n{table}\n"
-
-
 def _chosen(traces: Iterable[Trace], keep: Callable[[Trace], bool], card: Card) -> Iterator[Trace]:
     """Those of ``traces`` that are kept, each different game once; counted on ``card``."""
     seen: set[str] = set()
@@ -338,15 +282,3 @@ class _Noting:
 
     async def aclose(self) -> None:
         """Its owner closes the policy."""
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return round(sum(values) / len(values), 6) if values else None
-
-
-def _shown(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _cell(text: object) -> str:
-    return " ".join(str(text).split()).replace("|", "\\|")

@@ -18,7 +18,8 @@ from mcpgym import load_environment
 from mcpgym.control import LocalControl
 from mcpgym.episodes import Episodes
 from mcpgym.errors import ConfigurationError
-from mcpgym_rl.collect import Card, Collection, Collector, sft_row
+from mcpgym_rl.collect import Collection, Collector, sft_row
+from mcpgym_rl.data_card import Card
 from mcpgym_rl.keep import parse_keep
 from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.local.directory import open_directory
