@@ -71,8 +71,8 @@ class Spoken:
         self.widths: list[int] = []
 
     def reserve(self, rows: int, tokens: int) -> None:
-        for row in range(rows):
-            self.rows.setdefault(row, [])
+        self.rows = {row: self.rows.get(row, []) for row in range(rows)}
+        self.tokens = tokens
 
     def row_bytes(self, tokens: int) -> int:
         return tokens
@@ -98,9 +98,15 @@ class Spoken:
         logits = np.full((len(rows), self.vocabulary), -30.0, np.float32)
         for place, row in enumerate(rows):
             if not self.plans.get(row):
-                self.plans[row] = self.plan(self.rows[row])
+                self.plans[row] = self.rest(self.rows[row])
             logits[place, self.plans[row].pop(0)] = 0.0
         return logits
+
+    def rest(self, ids: list[int]) -> list[int]:
+        """What is still to be said of the turn that ``ids`` are in, which may be half said."""
+        begin = self.chat.tokenizer.encode("<|im_start|>assistant\n").ids
+        prompt = len(ids) - ids[::-1].index(begin[0]) + len(begin) - 1
+        return self.plan(ids[:prompt])[len(ids) - prompt :]
 
     def plan(self, ids: list[int]) -> list[int]:
         random = Random(sum(ids))
@@ -140,7 +146,7 @@ class Spoken:
 
     def load(self, row: int, saved: Any) -> None:
         self.rows[row] = list(saved)
-        self.plans[row] = self.plan(self.rows[row])[1:]  # the first is sampled from what was computed once
+        self.plans[row] = self.rest(self.rows[row])[1:]  # the first is sampled from what was computed once
 
     def refresh(self) -> bool:
         return False

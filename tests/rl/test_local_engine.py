@@ -96,6 +96,40 @@ def test_waiting_conversations_enter_when_others_leave() -> None:
     assert np.mean(backend.widths) > 6, "rows should not stand idle while others wait"
 
 
+@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize("budget", [1, 500, 1_000, 3_000])
+def test_memory_is_bounded_and_turns_that_lose_their_row_go_on(budget: int, small: bool) -> None:
+    """The rows of this backend take a byte a token: conversations of 150 tokens fit 1, 3, 6 or 20 at once."""
+    free, _ = spoken(strange=0.3)
+    policy, backend = spoken(strange=0.3)
+    policy.engine._cache_bytes, backend.small = budget, small
+    traces = play(policy, 40, concurrency=40)
+    assert [trace.messages for trace in traces] == [trace.messages for trace in play(free, 40, concurrency=40)]
+    assert len(backend.rows) * backend.tokens <= max(budget, backend.tokens)
+    assert not policy.engine._owners
+
+
+def test_a_turn_interrupted_for_want_of_memory_is_the_turn_it_would_have_been() -> None:
+    limits = Limits(max_turns=3)
+    expected = play(untrained(max_new_tokens=100), 20, concurrency=20, limits=limits)
+    policy = untrained(max_new_tokens=100)
+    policy.engine._cache_bytes = policy.engine.backend.row_bytes(64) * 10
+    interrupted: list[int] = []
+    interrupt = policy.engine._interrupt
+
+    def counting(row: int, request: Any) -> None:
+        interrupted.append(row)
+        interrupt(row, request)
+
+    policy.engine._interrupt = counting  # type: ignore[method-assign]
+    for one, other in zip(expected, play(policy, 20, concurrency=20, limits=limits), strict=True):
+        assert one.tokens is not None
+        assert other.tokens is not None
+        assert list(one.tokens.ids) == list(other.tokens.ids)
+        np.testing.assert_allclose(one.tokens.logprobs, other.tokens.logprobs, atol=1e-4)
+    assert interrupted, "this test should take rows from turns under way"
+
+
 def test_all_rows_are_free_when_the_rollouts_are_over() -> None:
     policy, _ = spoken(strange=0.3)
     play(policy, 30)
@@ -146,8 +180,10 @@ def test_a_prompt_that_does_not_fit_is_a_full_context() -> None:
     asyncio.run(act())
 
 
-def test_a_turn_that_nobody_waits_for_any_more_gives_its_row_back() -> None:
-    policy, _ = spoken()
+@pytest.mark.parametrize("small", [True, False])
+def test_a_turn_that_nobody_waits_for_any_more_gives_its_row_back(small: bool) -> None:
+    policy, backend = spoken()
+    backend.small = small
 
     async def acts() -> None:
         sessions = [policy.begin(context(seed)) for seed in range(4)]

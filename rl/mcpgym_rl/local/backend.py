@@ -29,7 +29,7 @@ class Backend(Protocol):
     """Whether a step takes so little that handing it to a thread would cost more."""
 
     def reserve(self, rows: int, tokens: int) -> None:
-        """Have room for ``rows`` rows of ``tokens`` tokens; what they hold stays."""
+        """Have exactly ``rows`` rows, of at least ``tokens`` tokens; what those that remain hold stays."""
         ...
 
     def row_bytes(self, tokens: int) -> int:

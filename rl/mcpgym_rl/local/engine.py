@@ -18,7 +18,7 @@ import heapq
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -49,13 +49,15 @@ class Sampled:
 
 @dataclass(eq=False, slots=True)
 class _Request:
-    """A turn that is asked for or under way."""
+    """A turn that is asked for or under way. ``ids`` and ``logprobs``: what it sampled before its row was taken."""
 
     line: Line
     limit: int
     temperature: float
     min_p: float
     future: asyncio.Future[Sampled]
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
 
 
 class Line:
@@ -143,6 +145,8 @@ class Engine:
         self._openings: OrderedDict[tuple[int, ...], tuple[Any, Any]] = OrderedDict()
         self._opening_bytes = 0
         self._asked = 0
+        self._busy = False
+        self._later: list[Callable[[], None]] = []
         self._task: asyncio.Task[None] | None = None
         self._last = np.zeros(0, np.int64)
         self._starts = np.zeros(0, np.int64)
@@ -189,6 +193,9 @@ class Engine:
 
     def release(self, line: Line) -> None:
         """``line`` has ended: its row is free."""
+        if self._busy:
+            self._later.append(lambda: self.release(line))
+            return
         if line._request is not None:
             line._request.future.cancel()
             self._abandon(line._request)
@@ -256,10 +263,28 @@ class Engine:
 
     async def _do(self, work: Callable[[], list[tuple[_Request, Sampled]]]) -> None:
         """Compute, on the loop or in a thread, and hand out what was finished."""
-        made = work() if self.backend.small else await asyncio.to_thread(work)
+        if self.backend.small:
+            made = work()
+        else:
+            made = await self._in_thread(work)
         for request, sampled in made:
             if not request.future.done():
                 request.future.set_result(sampled)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Compute in a thread; what others want to change meanwhile is changed after it."""
+        self._busy = True
+        computing = asyncio.get_running_loop().run_in_executor(None, work)
+        try:
+            return await asyncio.shield(computing)
+        except asyncio.CancelledError:
+            await asyncio.wait([computing])
+            raise
+        finally:
+            self._busy = False
+            later, self._later = self._later, []
+            for change in later:
+                change()
 
     async def _listen(self) -> None:
         """Let everyone speak who is about to: as long as some arrive or are expected, but not for ever."""
@@ -286,19 +311,19 @@ class Engine:
         self.forget()
 
     def _abandon(self, request: _Request) -> None:
-        """Nobody waits for this turn any more. Where a thread may be computing it, it runs to its end unseen."""
-        if request in self._waiting:
+        """Nobody waits for this turn any more."""
+        if self._busy:
+            self._later.append(lambda: self._abandon(request))
+        elif request in self._waiting:
             self._waiting.remove(request)
-        elif self.backend.small and request.line.row is not None and self._running.get(request.line.row) is request:
+        elif request.line.row is not None and self._running.get(request.line.row) is request:
             self._stop(request.line.row)
-            request.line.cached = min(request.line.cached, len(request.line.ids))
 
     # Rows.
 
     def _evict(self, row: int) -> None:
         """Take a row from its line."""
         if row in self._running:
-            self._running[row].limit = 0
             self._stop(row)
         line = self._owners.pop(row)
         line.row, line.cached = None, 0
@@ -311,14 +336,12 @@ class Engine:
         self._active[row] = False
         self._resting[row] = None
 
-    def _row_for(self, line: Line, needed: int) -> bool:
-        """Give ``line`` a row with room for ``needed`` tokens; whether there was one."""
-        if needed > self._tokens:
-            self._grow(self._rows, max(needed, min(2 * self._tokens, self.positions)))
+    def _row_for(self, line: Line) -> bool:
+        """Give ``line`` a row; whether there was one."""
         if line.row is not None:
             return True
-        if not self._free and self._rows < self._allowed():
-            self._grow(min(max(8, 2 * self._rows), self._allowed()), self._tokens)
+        if not self._free and self._rows < (allowed := self._allowed(self._tokens)):
+            self._grow(min(max(8, 2 * self._rows), allowed), self._tokens)
         if not self._free:
             if not self._resting:
                 return False
@@ -328,8 +351,41 @@ class Engine:
         self._owners[row] = line
         return True
 
-    def _allowed(self) -> int:
-        return max(1, min(self._most, self._cache_bytes // max(1, self.backend.row_bytes(max(self._tokens, 1)))))
+    def _allowed(self, tokens: int) -> int:
+        """How many rows of ``tokens`` tokens there may be."""
+        return max(1, min(self._most, self._cache_bytes // max(1, self.backend.row_bytes(max(tokens, 1)))))
+
+    def _lengthen(self, needed: int) -> None:
+        """Make rows that take ``needed`` tokens. Where that makes them too many, some turns must wait for another."""
+        if needed <= self._tokens:
+            return
+        tokens = max(needed, min(2 * self._tokens, self.positions))
+        if self._rows > self._allowed(tokens):
+            tokens = needed
+        allowed = self._allowed(tokens)
+        for row in range(allowed, self._rows):
+            if (request := self._running.get(row)) is not None:
+                self._interrupt(row, request)
+            if row in self._owners:
+                self._evict(row)
+        self._free = [row for row in self._free if row < allowed]
+        heapq.heapify(self._free)
+        self._grow(min(self._rows, allowed), tokens)
+
+    def _interrupt(self, row: int, request: _Request) -> None:
+        """Take a row from a turn under way; it goes on, from the token it had come to, when there is a row again."""
+        ids, logprobs = self._spoken(row)
+        request.line.ids.extend(ids)
+        request.ids += ids
+        request.logprobs += logprobs
+        request.limit -= len(ids)
+        self._stop(row)
+        self._waiting.append(request)
+
+    def _spoken(self, row: int) -> tuple[list[int], list[float]]:
+        """What the turn under way in a row has sampled."""
+        count = int(self._counts[row])
+        return self._said[row, :count].tolist(), self._logprobs[row, :count].tolist()
 
     def _grow(self, rows: int, tokens: int) -> None:
         self.backend.reserve(rows, tokens)
@@ -347,7 +403,7 @@ class Engine:
         """Room for turns of ``width`` tokens."""
         for name in ("_said", "_logprobs"):
             old: NDArray[Any] = getattr(self, name)
-            new = np.zeros((self._rows, max(width, old.shape[1])), old.dtype)
+            new = np.zeros((max(self._rows, old.shape[0]), max(width, old.shape[1])), old.dtype)
             new[: old.shape[0], : old.shape[1]] = old
             setattr(self, name, new)
 
@@ -355,20 +411,16 @@ class Engine:
 
     def _admit(self) -> list[tuple[_Request, Sampled]]:
         """Give rows to those who wait, append what is new of each, and sample the first token of each turn."""
-        admitted: list[_Request] = []
-        left: list[_Request] = []
-        for request in self._waiting:
-            line = request.line
-            if request.future.done():
-                continue
-            if line.row is not None:
-                self._resting.pop(line.row, None)
-        for request in self._waiting:
-            if request.future.done():
-                continue
-            needed = min(len(request.line.ids) + min(request.limit, _SLACK), self.positions)
-            (admitted if self._row_for(request.line, needed) else left).append(request)
-        self._waiting = left
+        waiting = [request for request in self._waiting if not request.future.done()]
+        if not waiting:
+            return []
+        self._lengthen(max(min(len(one.line.ids) + min(one.limit, _SLACK), self.positions) for one in waiting))
+        for request in waiting:
+            if request.line.row is not None:
+                self._resting.pop(request.line.row, None)
+        admitted = [request for request in waiting if self._row_for(request.line)]
+        taken = set(admitted)
+        self._waiting = [request for request in self._waiting if request not in taken and not request.future.done()]
         done: list[tuple[_Request, Sampled]] = []
         fresh: dict[tuple[int, ...], list[_Request]] = {}
         going: list[_Request] = []
@@ -454,9 +506,12 @@ class Engine:
         rows = np.flatnonzero(self._active)
         if not len(rows):
             return []
+        if (longest := int(self._starts[rows].max()) + 1) > self._tokens:
+            self._lengthen(longest)
+            rows = np.flatnonzero(self._active)
+            if not len(rows):
+                return []
         starts = self._starts[rows]
-        if (longest := int(starts.max()) + 1) > self._tokens:
-            self._grow(self._rows, max(longest, min(2 * self._tokens, self.positions)))
         logits = self.backend.step(rows, self._last[rows], starts)
         self._starts[rows] += 1
         self.steps += 1
@@ -480,13 +535,11 @@ class Engine:
         return [self._finished(int(rows[place]), bool(ended[place])) for place in over.tolist()]
 
     def _finished(self, row: int, ended: bool) -> tuple[_Request, Sampled]:
-        request, count = self._running[row], int(self._counts[row])
+        request = self._running[row]
         line = request.line
-        ids: list[int] = self._said[row, :count].tolist()
+        ids, logprobs = self._spoken(row)
         line.cached = int(self._starts[row])
         line.ids.extend(ids)
-        assert line.cached == len(line.ids) - 1, (
-            "the cache holds all but the last token, which comes with the next chunk"
-        )
+        assert line.cached == len(line.ids) - 1, "the cache holds all but the last token, which comes with what follows"
         self._stop(row)
-        return request, Sampled(ids, self._logprobs[row, :count].tolist(), "stop" if ended else "length")
+        return request, Sampled(request.ids + ids, request.logprobs + logprobs, "stop" if ended else "length")

@@ -64,7 +64,7 @@ class HuggingFace:
     """A model of transformers, with rows of keys and values that chunks are appended to.
 
     Args:
-        model: the model, where it is to compute.
+        model: the model, where it is to compute; of one with adapters, the model that they are in.
         live: whether its weights are under training and may change between runs.
 
     Raises:
@@ -79,7 +79,7 @@ class HuggingFace:
                 f"{type(model).__name__} has layers of the kind {', '.join(sorted(others))}, whose state cannot be "
                 "kept row by row here; serve it (vLLM) and play it as openai:MODEL@BASE_URL"
             )
-        self.model = model
+        self.model = model = model.get_base_model() if hasattr(model, "get_base_model") else model
         self.vocabulary = int(config.vocab_size)
         self.positions = int(getattr(config, "max_position_embeddings", None) or 1 << 20)
         self.small = sum(item.numel() for item in model.parameters()) <= SMALL
@@ -113,18 +113,19 @@ class HuggingFace:
         return int(self._numbers * tokens * self.dtype.itemsize)
 
     def reserve(self, rows: int, tokens: int) -> None:
-        """Have room for ``rows`` rows of ``tokens`` tokens; layers get theirs when they are first computed."""
-        if rows <= self._rows and tokens <= self._tokens:
+        """Have ``rows`` rows of at least ``tokens`` tokens; layers get theirs when they are first computed."""
+        tokens = max(-(-tokens // 64) * 64, self._tokens)
+        if (rows, tokens) == (self._rows, self._tokens):
             return
-        self._rows, self._tokens = max(rows, self._rows), max(-(-tokens // 64) * 64, self._tokens)
+        self._rows, self._tokens = rows, tokens
         with torch.inference_mode():
             for place, kept in enumerate(self._store):
                 if kept is not None:
-                    self._store[place] = (self._larger(kept[0]), self._larger(kept[1]))
+                    self._store[place] = (self._fitted(kept[0]), self._fitted(kept[1]))
 
-    def _larger(self, old: Tensor) -> Tensor:
+    def _fitted(self, old: Tensor) -> Tensor:
         new = old.new_zeros((self._rows, old.shape[1], self._tokens, old.shape[3]))
-        new[: old.shape[0], :, : old.shape[2]] = old
+        new[: old.shape[0], :, : old.shape[2]] = old[: self._rows]
         return new
 
     def layer(self, place: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:

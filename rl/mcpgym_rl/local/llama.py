@@ -262,19 +262,20 @@ class Llama:
         return 8 * self.shape.layers * self.shape.key_heads * self.shape.head_width * tokens
 
     def reserve(self, rows: int, tokens: int) -> None:
-        """Have room for ``rows`` rows of ``tokens`` tokens."""
-        if rows <= self._rows and tokens <= self._tokens:
-            return
-        rows, tokens = max(rows, self._rows), max(tokens, self._tokens)
+        """Have ``rows`` rows of at least ``tokens`` tokens."""
+        kept = min(rows, self._rows)
         if tokens > self._tokens:
             tokens = min(-(-tokens // 64) * 64, max(self.positions, tokens))
-        for kept, keys in ((self._keys, True), (self._values, False)):
-            for place, old in enumerate(kept):
-                kept[place] = new = self._empty(rows, tokens, keys)
+        tokens = max(tokens, self._tokens)
+        if (rows, tokens) == (self._rows, self._tokens):
+            return
+        for store, keys in ((self._keys, True), (self._values, False)):
+            for place, old in enumerate(store):
+                store[place] = new = self._empty(rows, tokens, keys)
                 if keys:
-                    new[: self._rows, :, :, : self._tokens] = old
+                    new[:kept, :, :, : self._tokens] = old[:kept]
                 else:
-                    new[: self._rows, :, : self._tokens] = old
+                    new[:kept, :, : self._tokens] = old[:kept]
         self._rows, self._tokens = rows, tokens
         if len(self._turns) < tokens:
             angles = np.arange(tokens)[:, None] * np.array(self.shape.frequencies)
