@@ -97,14 +97,14 @@ def test_waiting_conversations_enter_when_others_leave() -> None:
 
 
 @pytest.mark.parametrize("small", [True, False])
-@pytest.mark.parametrize("budget", [1, 500, 1_000, 3_000])
+@pytest.mark.parametrize("budget", [1, 1_000])
 def test_memory_is_bounded_and_turns_that_lose_their_row_go_on(budget: int, small: bool) -> None:
-    """The rows of this backend take a byte a token: conversations of 150 tokens fit 1, 3, 6 or 20 at once."""
+    """The rows of this backend take a byte a token: conversations of 150 tokens fit 1 or 6 at once."""
     free, _ = spoken(strange=0.3)
     policy, backend = spoken(strange=0.3)
     policy.engine._cache_bytes, backend.small = budget, small
-    traces = play(policy, 40, concurrency=40)
-    assert [trace.messages for trace in traces] == [trace.messages for trace in play(free, 40, concurrency=40)]
+    traces = play(policy, 16, concurrency=16)
+    assert [trace.messages for trace in traces] == [trace.messages for trace in play(free, 16, concurrency=16)]
     assert len(backend.rows) * backend.tokens <= max(budget, backend.tokens)
     assert not policy.engine._owners
 

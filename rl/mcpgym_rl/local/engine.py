@@ -403,7 +403,10 @@ class Engine:
         """Room for turns of ``width`` tokens."""
         for name in ("_said", "_logprobs"):
             old: NDArray[Any] = getattr(self, name)
-            new = np.zeros((max(self._rows, old.shape[0]), max(width, old.shape[1])), old.dtype)
+            shape = max(self._rows, old.shape[0]), max(width, old.shape[1])
+            if shape == old.shape:
+                continue
+            new = np.zeros(shape, old.dtype)
             new[: old.shape[0], : old.shape[1]] = old
             setattr(self, name, new)
 
