@@ -21,8 +21,8 @@ def line(name: str, turns: int = 4, survived: int = 0) -> KnownLine:
     return KnownLine("first", (name, "1"), made, 0.5, survived)
 
 
-LINES = Lines([line("lost-a"), line("lost-b", 1), line("lost-c", survived=2)], [line("drawn-a"), line("drawn-b")])
-SHARES = Curriculum(open_share=0.5, drawn_share=0.25, groups_per_open_line=2)
+LINES = Lines([line("lost-a"), line("lost-b", 1), line("lost-c", survived=2)], [line("weak-a"), line("weak-b")])
+SHARES = Curriculum(open_share=0.5, weak_share=0.25, groups_per_open_line=2)
 
 
 def line_task(seat: str, acts: Sequence[str], strength: float, others: Sequence[Sequence[str]]) -> str:
@@ -50,7 +50,7 @@ def test_ordinary_groups_walk_through_the_split_and_begin_again_at_its_end() -> 
     indices = []
     for step in range(3):
         made = plan(Rl(groups=4, group_size=2), size=10, step=step, lines=Lines())
-        assert made.kinds == {"open": 0, "drawn": 0, "ordinary": 4}
+        assert made.kinds == {"open": 0, "weak": 0, "ordinary": 4}
         indices += [spec.index for spec in made.specs if spec.repeat == 0]
     assert indices == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
 
@@ -63,21 +63,21 @@ def test_seeds_differ_between_groups_steps_and_runs() -> None:
 
 def test_a_game_without_a_tree_has_ordinary_groups_alone() -> None:
     made = plan_batch(Rl(groups=8, group_size=2, curriculum=SHARES), "game", {}, 100, 0, 0, LINES)
-    assert made.kinds == {"open": 0, "drawn": 0, "ordinary": 8}
+    assert made.kinds == {"open": 0, "weak": 0, "ordinary": 8}
 
 
 def test_lines_get_the_shares_the_recipe_gives_them_each_as_often_as_another() -> None:
     made = plan(Rl(groups=20, group_size=2, curriculum=SHARES))
-    assert made.kinds == {"open": 6, "drawn": 5, "ordinary": 9}  # no more than two groups for each open line
+    assert made.kinds == {"open": 6, "weak": 5, "ordinary": 9}  # no more than two groups for each open line
     tasks = Counter((spec.task or "- -").split()[1] for spec in made.specs if spec.repeat == 0)
     assert tasks["lost-a"] == tasks["lost-b"] == tasks["lost-c"] == 2
-    assert tasks["drawn-a"] + tasks["drawn-b"] == 5
+    assert tasks["weak-a"] + tasks["weak-b"] == 5
 
 
 def test_a_resumed_line_keeps_a_turn_to_choose_and_is_hotter_the_longer_it_survived() -> None:
     how = LineGroups(turns_back=(1, 1, 1), temperature=1.2, temperature_step=0.3, max_temperature=1.7)
     rl = Rl(
-        groups=30, group_size=2, curriculum=Curriculum(open_share=1, drawn_share=0, groups_per_open_line=20, open=how)
+        groups=30, group_size=2, curriculum=Curriculum(open_share=1, weak_share=0, groups_per_open_line=20, open=how)
     )
     made = plan(rl, step=3)
     by_line: dict[str, list[EpisodeSpec]] = {}
@@ -95,13 +95,13 @@ def test_where_an_open_line_is_left_its_opponent_steers_into_the_others() -> Non
         (spec.task or "- - -").split(" ")[1]: (spec.task or "- - -").split(" ")[3] for spec in made.specs if spec.task
     }
     assert set(tasks["lost-a"].split("+")) == {"lost-a", "lost-b", "lost-c"}
-    assert tasks["drawn-a"] == ""
+    assert tasks["weak-a"] == ""
 
 
 def test_opponents_off_the_line_are_as_strong_as_the_recipe_says() -> None:
     how = LineGroups(perfect_share=0.5, random_moves=(0.4, 0.6))
     rl = Rl(
-        groups=60, group_size=2, curriculum=Curriculum(open_share=1, drawn_share=0, groups_per_open_line=20, open=how)
+        groups=60, group_size=2, curriculum=Curriculum(open_share=1, weak_share=0, groups_per_open_line=20, open=how)
     )
     strengths = [float((spec.task or "").split()[-1]) for spec in plan(rl).specs]
     assert 0.2 < strengths.count(0.0) / len(strengths) < 0.8

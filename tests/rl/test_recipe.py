@@ -49,7 +49,7 @@ def test_a_recipe_survives_its_own_json() -> None:
         ({"rl": {"step": 5}}, "there is no field rl.step"),
         ({"rl": {"steps": 0}}, "rl.steps: input should be greater than 0, not '0'"),
         ({"rl": {"loss": "ppo"}}, "rl.loss: input should be 'grpo', 'cispo' or 'reinforce', not 'ppo'"),
-        ({"rl": {"curriculum": {"open_share": 0.8, "drawn_share": 0.3}}}, "is 1.1: more than there are"),
+        ({"rl": {"curriculum": {"open_share": 0.8, "weak_share": 0.3}}}, "is 1.1: more than there are"),
         ({"rl": {"curriculum": {"open": {"turns_back": []}}}}, "turns_back needs weights"),
         ({"rl": {"curriculum": {"open": {"random_moves": [0.5, 0.2]}}}}, "two shares in order"),
         ({"model": {"lora_rank": 8}}, "lora_rank adapts a model that exists"),

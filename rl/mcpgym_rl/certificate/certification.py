@@ -18,7 +18,7 @@ from mcpgym.episodes import listings
 from mcpgym.errors import ConfigurationError
 from mcpgym.tasks import derive_seed
 from mcpgym_rl.certificate.lines import Line, Point, Rules, starting_points
-from mcpgym_rl.certificate.report import Decision, Played, report
+from mcpgym_rl.certificate.report import Decision, Played, Weighed, report, weigh
 from mcpgym_rl.certificate.twice import NotDeterministic, Player, deterministic
 from mcpgym_rl.certificate.values import values_of
 from mcpgym_rl.policy import EpisodeContext, Policy, Turn
@@ -40,11 +40,24 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class WeakPoint:
+    """A decision that gave chances away without giving the game away: the policy's seat, the moves of both before it,
+    the policy's turns up to and with it, and its cost: the win rate against random play that is lost by it."""
+
+    seat: str
+    acts: tuple[str, ...]
+    turns: tuple[Turn, ...]
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
 class Certification:
-    """What came of it: ``certificate`` as it stands in ``certificate.json``, and every line that was played."""
+    """What came of it: ``certificate`` as it stands in ``certificate.json``, every line that was played, and the
+    decisions that cost wins, the costliest first."""
 
     certificate: dict[str, Any]
     lines: list[Line]
+    weak: list[WeakPoint]
 
     @property
     def certified(self) -> bool:
@@ -101,7 +114,18 @@ async def certify(
     finally:
         await work.aclose()
     played = Played(policy, environment, rules, values, work.lines, work.decisions, seed, twice)
-    return Certification(report(played), work.lines)
+    weighed = weigh(played)
+    return Certification(report(played, weighed), work.lines, [*map(_weak, filter(_costs_wins, weighed))])
+
+
+def _costs_wins(item: Weighed) -> bool:
+    return not item.blunder and item.regret > 0 and item.decision.turn is not None
+
+
+def _weak(item: Weighed) -> WeakPoint:
+    point, turn = item.decision.point, item.decision.turn
+    assert turn is not None
+    return WeakPoint(point.seat, point.acts, (*point.turns, turn), float(item.regret * item.reached))
 
 
 def _contexts(environment: Environment[Any, Any, Any], seed: int | None, twice: bool) -> list[EpisodeContext]:

@@ -47,7 +47,7 @@ class Played:
     twice: bool
 
 
-def report(played: Played) -> dict[str, Any]:
+def report(played: Played, weighed: Sequence[Weighed]) -> dict[str, Any]:
     """The certificate, ready for ``certificate.json``."""
     environment, tree = played.environment, played.rules.tree
     seats = {seat: _of_seat(played, seat) for seat in tree.seats}
@@ -66,7 +66,7 @@ def report(played: Played) -> dict[str, Any]:
         "by_seat": seats,
         "shortest_loss": _shown(played, lost),
         "shortest_unfinished": _shown(played, unfinished),
-        **_regrets(played),
+        **_regrets(played, weighed),
         "environment": environment.name,
         "environment_version": environment.version,
         "schema_hash": environment.schema_hash,
@@ -168,30 +168,52 @@ def _shown(played: Played, lines: Sequence[Line]) -> dict[str, Any] | None:
     }
 
 
-def _regrets(played: Played) -> dict[str, Any]:
-    """What the policy's decisions cost, and the costliest of them.
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What a decision cost. ``before`` and ``after`` are the values of its position and of what it led to, ``reached``
+    is the chance of the position under random play, over both seats."""
 
-    ``regret`` is the chance to win against a uniformly random opponent that a decision gave away, counted from its
-    position; times ``reached``, the chance of the position, the regrets of all decisions in both seats add up to
-    ``distance`` exactly. It is negative where the policy takes a risk that the optimum does not. A ``blunder`` gives
-    away what was safe: a game that could not be lost before can be lost after it.
-    """
-    rows = []
-    blunders = 0
+    decision: Decision
+    before: Value
+    after: Value
+    reached: Fraction
+
+    @property
+    def blunder(self) -> bool:
+        """Whether it gave away what was safe: a game that could not be lost before can be lost after it."""
+        return self.before.guaranteed >= NEVER_LOSES > self.after.guaranteed
+
+    @property
+    def regret(self) -> Fraction:
+        """The chance to win against random play that it gave away; negative where it took a risk the best does not."""
+        return self.before.win - self.after.win
+
+
+def weigh(played: Played) -> list[Weighed]:
+    """The decisions that are not the best, the costliest first: blunders, then by regret times reached."""
     seats = len(played.rules.tree.seats)
+    found = []
     for decision in played.decisions:
         point = decision.point
         before = value_at(played.values, played.rules, point)
-        after = _value_after(played, decision)
-        blunder = before.guaranteed >= NEVER_LOSES > after.guaranteed
-        blunders += blunder
-        regret = before.win - after.win
-        if blunder or regret or before.guaranteed > after.guaranteed:
-            reached = point.chances.random / seats
-            rows.append((not blunder, -abs(regret * reached), point, decision, before, after, reached))
-    rows.sort(key=lambda row: (*row[:2], row[2].seat, row[2].acts, len(row[2].turns)))
-    listed = [_regret(played, *row[2:]) for row in rows[:WORST_DECISIONS]]
-    return {"blunders": blunders, "suboptimal": len(rows), "regrets": listed}
+        weighed = Weighed(decision, before, _value_after(played, decision), point.chances.random / seats)
+        if weighed.regret or before.guaranteed > weighed.after.guaranteed:
+            found.append(weighed)
+
+    def cost(item: Weighed) -> Any:
+        point = item.decision.point
+        return not item.blunder, -abs(item.regret * item.reached), point.seat, point.acts, len(point.turns)
+
+    return sorted(found, key=cost)
+
+
+def _regrets(played: Played, weighed: Sequence[Weighed]) -> dict[str, Any]:
+    """What the policy's decisions cost, and the costliest of them.
+
+    Regret times ``reached``, the chance of the position, add up over all decisions in both seats to ``distance``.
+    """
+    listed = [_regret(played, item) for item in weighed[:WORST_DECISIONS]]
+    return {"blunders": sum(item.blunder for item in weighed), "suboptimal": len(weighed), "regrets": listed}
 
 
 def _value_after(played: Played, decision: Decision) -> Value:
@@ -201,20 +223,19 @@ def _value_after(played: Played, decision: Decision) -> Value:
     )
 
 
-def _regret(
-    played: Played, point: Point, decision: Decision, before: Value, after: Value, reached: Fraction
-) -> dict[str, Any]:
-    own = {item.acts[len(point.acts)] for item in decision.after if len(item.acts) > len(point.acts)}
+def _regret(played: Played, item: Weighed) -> dict[str, Any]:
+    point = item.decision.point
+    own = {after.acts[len(point.acts)] for after in item.decision.after if len(after.acts) > len(point.acts)}
     return {
         "seat": point.seat,
         "acts": list(point.acts),
         "played": own.pop() if own else None,
         "best": played.values.best(point.state, played.rules.left(point)),
-        "blunder": before.guaranteed >= NEVER_LOSES > after.guaranteed,
-        "guaranteed": [_name(before.guaranteed), _name(after.guaranteed)],
-        "win": [float(before.win), float(after.win)],
-        "regret": float(before.win - after.win),
-        "reached": float(reached),
+        "blunder": item.blunder,
+        "guaranteed": [_name(item.before.guaranteed), _name(item.after.guaranteed)],
+        "win": [float(item.before.win), float(item.after.win)],
+        "regret": float(item.regret),
+        "reached": float(item.reached),
     }
 
 

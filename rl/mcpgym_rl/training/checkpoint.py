@@ -108,7 +108,7 @@ def load(path: Path, recipe: str) -> tuple[State, Snapshot, Snapshot | None, Sna
             "(recipe.json beside it), or start in another folder"
         )
     raw = data["state"]
-    lines = Lines(*(list(map(_line, raw["lines"][kind])) for kind in ("open", "drawn")))
+    lines = Lines(*(list(map(_line, raw["lines"][kind])) for kind in ("open", "weak")))
     state = State(**{**raw, "lines": lines, "watch": Watch(**raw["watch"])})
     accepted, best = (None if data[name] is None else Snapshot(**data[name]) for name in ("accepted", "best"))
     return state, Snapshot(**data["now"]), accepted, best
@@ -136,20 +136,20 @@ def _copy(value: Any) -> Any:
 
 
 def _plain_lines(lines: Lines) -> dict[str, list[dict[str, Any]]]:
-    return {"open": list(map(_plain_line, lines.open)), "drawn": list(map(_plain_line, lines.drawn))}
+    return {"open": list(map(_plain_line, lines.open)), "weak": list(map(_plain_line, lines.weak))}
 
 
 def _plain_line(line: KnownLine) -> dict[str, Any]:
     turns = [
         {"message": turn.message, "ids": None if turn.tokens is None else list(turn.tokens.ids)} for turn in line.turns
     ]
-    how_often = {"chance": line.chance, "survived": line.survived}
+    how_often = {"cost": line.cost, "survived": line.survived}
     return {"seat": line.seat, "acts": list(line.acts), "turns": turns, **how_often}
 
 
 def _line(data: dict[str, Any]) -> KnownLine:
     turns = [Turn(turn["message"], tokens=_own_tokens(turn["ids"])) for turn in data["turns"]]
-    return KnownLine(data["seat"], tuple(data["acts"]), turns, data["chance"], data["survived"])
+    return KnownLine(data["seat"], tuple(data["acts"]), turns, data["cost"], data["survived"])
 
 
 def _own_tokens(ids: list[int] | None) -> Tokens | None:

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from mcpgym.tasks import derive_seed
-from mcpgym_rl.certificate import Line
+from mcpgym_rl.certificate import Certification
 from mcpgym_rl.policy import Tokens, Turn
 from mcpgym_rl.run import EpisodeSpec
 from mcpgym_rl.training.recipe import LineGroups, Rl
@@ -34,34 +34,33 @@ class Plan:
 class KnownLine:
     """A line of the last certificate that training may begin in: the policy's seat, the moves of both, its turns.
 
-    ``chance`` is how likely a uniformly random opponent is to play it; ``survived`` counts the certificates before it
-    in which the line was open too.
+    ``cost`` is what is lost by its last turn; ``survived`` counts the certificates before it in which it was open too.
     """
 
     seat: str
     acts: Sequence[str]
     turns: Sequence[Turn]
-    chance: float = 1.0
+    cost: float = 1.0
     survived: int = 0
 
 
 @dataclass(slots=True)
 class Lines:
-    """What the last certificate left to learn: open lines (lost, unfinished, or with an invalid move), and drawn."""
+    """What the last certificate left to learn: open lines (lost, unfinished, or with an invalid move), and weak ones,
+    which end with a decision that cost wins."""
 
     open: list[KnownLine] = field(default_factory=list)
-    drawn: list[KnownLine] = field(default_factory=list)
+    weak: list[KnownLine] = field(default_factory=list)
 
-    def learn(self, lines: Sequence[Line]) -> None:
+    def learn(self, found: Certification) -> None:
         """Take over the lines of a new certificate."""
         before = {(line.seat, tuple(line.acts)): line.survived for line in self.open}
-        self.open, self.drawn = [], []
-        for line in lines:
+        self.open = []
+        for line in found.lines:
             if line.outcome in ("loss", None) or line.invalid_moves:
                 survived = before.get((line.seat, line.acts), -1) + 1
-                self.open.append(KnownLine(line.seat, line.acts, _own(line.turns), float(line.chance), survived))
-            elif line.outcome == "draw":
-                self.drawn.append(KnownLine(line.seat, line.acts, _own(line.turns), float(line.chance)))
+                self.open.append(KnownLine(line.seat, line.acts, _own(line.turns), survived=survived))
+        self.weak = [KnownLine(point.seat, point.acts, _own(point.turns), point.cost) for point in found.weak]
 
 
 LineTask = Callable[[str, Sequence[str], float, Sequence[Sequence[str]]], str]
@@ -95,28 +94,27 @@ def plan_batch(
     """
     random = Random(derive_seed("batch", seed, step))
     curriculum = rl.curriculum
-    opened = drawn = 0
+    opened = weak = 0
     firsts: list[EpisodeSpec] = []
     if line_task is not None:
         most = round(rl.groups * curriculum.open_share)
         opened = min(most, math.ceil(len(lines.open) * curriculum.groups_per_open_line))
-        drawn = round(rl.groups * curriculum.drawn_share) if lines.drawn else 0
-        by_chance = [line.chance for line in lines.drawn]
+        weak = round(rl.groups * curriculum.weak_share) if lines.weak else 0
         chosen = [(curriculum.open, line) for line in _spread(lines.open, opened, random)]
-        if drawn:
-            chosen += [(curriculum.drawn, line) for line in random.choices(lines.drawn, by_chance, k=drawn)]
+        costs = [line.cost for line in lines.weak]
+        chosen += [(curriculum.weak, line) for line in (random.choices(lines.weak, costs, k=weak) if weak else ())]
         for kind, line in chosen:
             others = [other.acts for other in lines.open if other.seat == line.seat] if kind is curriculum.open else []
             others = random.sample(others, min(OTHERS, len(others)))
             firsts.append(_line_spec(kind, line, others, line_task, environment, config, random))
-    ordinary = rl.groups - opened - drawn
+    ordinary = rl.groups - opened - weak
     for place in range(ordinary):
         index = (step * rl.groups + place) % size
         seed_here = _episode_seed(random)
         firsts.append(EpisodeSpec(environment, split=rl.split, index=index, seed=seed_here, config=config))
     specs = [replace(first, repeat=repeat) for first in firsts for repeat in range(rl.group_size)]
     groups = [group for group in range(len(firsts)) for _ in range(rl.group_size)]
-    return Plan(specs, groups, {"open": opened, "drawn": drawn, "ordinary": ordinary})
+    return Plan(specs, groups, {"open": opened, "weak": weak, "ordinary": ordinary})
 
 
 def _own(turns: Sequence[Turn]) -> list[Turn]:

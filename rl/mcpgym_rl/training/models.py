@@ -16,11 +16,14 @@ from mcpgym_rl.local.chat import Chat
 from mcpgym_rl.local.directory import open_directory
 from mcpgym_rl.training.recipe import ModelSection
 
-WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+_WEIGHTS = frozenset({".safetensors", ".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack", ".onnx"})
+"""Files of weights, in whatever form: those of a trained model are not those beside it."""
 
 
-def load_model(path: Path, section: ModelSection) -> tuple[nn.Module, Chat]:
+def load_model(path: Path, section: ModelSection, seed: int = 0) -> tuple[nn.Module, Chat]:
     """The model in the directory ``path`` in float32, on the section's device, with adapters where it asks for them.
+
+    With adapters nothing else can be trained, and they change nothing at first; ``seed`` is of their first weights.
 
     Raises:
         ConfigurationError: it is no model directory, or the device is not there.
@@ -46,8 +49,16 @@ def load_model(path: Path, section: ModelSection) -> tuple[nn.Module, Chat]:
         config = LoraConfig(
             r=section.lora_rank, lora_alpha=section.lora_alpha, target_modules="all-linear", task_type="CAUSAL_LM"
         )
-        model = get_peft_model(model, config)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = get_peft_model(model, config)
     return model, chat
+
+
+def copy_model(model: nn.Module) -> Any:
+    """A copy to be trained or kept apart; it shares what is frozen in ``model``, which may be most of it."""
+    shared = {id(value): value for value in model.parameters() if not value.requires_grad}
+    return copy.deepcopy(model, dict(shared))
 
 
 def save_model(model: nn.Module, source: Path, target: Path) -> None:
@@ -56,10 +67,10 @@ def save_model(model: nn.Module, source: Path, target: Path) -> None:
     shutil.rmtree(temporary, ignore_errors=True)
     whole: Any = model
     if hasattr(model, "merge_and_unload"):
-        whole = copy.deepcopy(whole).merge_and_unload()
+        whole = copy.deepcopy(whole).merge_and_unload()  # merging writes into what is frozen too
     whole.save_pretrained(str(temporary), safe_serialization=True)
     for file in source.iterdir():
-        if file.is_file() and not file.name.startswith("model") and file.suffix != ".safetensors":
+        if file.is_file() and not file.name.startswith("model") and file.suffix not in _WEIGHTS:
             shutil.copy2(file, temporary / file.name)
     if target.exists():
         shutil.rmtree(target)

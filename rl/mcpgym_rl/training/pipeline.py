@@ -69,7 +69,7 @@ class Pipeline:
         self.environment: Environment[Any, Any, Any] = load_environment(recipe.environment, recipe.config)
         folder.mkdir(parents=True, exist_ok=True)
         self._claim()
-        torch.manual_seed(recipe.seed)  # nothing below draws from it; adapters' first weights do
+        torch.manual_seed(recipe.seed)  # nothing below draws from it but dropout, where a model has it
 
     def _claim(self) -> None:
         path = self.folder / "recipe.json"
@@ -110,7 +110,7 @@ class Pipeline:
     def _warm_up(self) -> None:
         warm_up = self.recipe.warm_up
         assert warm_up is not None
-        model, chat = load_model(self.folder / "initial", self.recipe.model)
+        model, chat = load_model(self.folder / "initial", self.recipe.model, self.recipe.seed)
         teacher = make_policy(warm_up.policy, self.environment)
         games = PlayedGames(self.environment, teacher, chat, seed=self.recipe.seed, split=warm_up.split)
 
@@ -125,7 +125,9 @@ class Pipeline:
         folder = self.folder / "rl"
         folder.mkdir(exist_ok=True)
         warm = self.recipe.warm_up is not None
-        model, chat = load_model(self.folder / ("warmed-up" if warm else "initial"), self.recipe.model)
+        model, chat = load_model(
+            self.folder / ("warmed-up" if warm else "initial"), self.recipe.model, self.recipe.seed
+        )
         control = LocalControl(Episodes({self.environment.name: self.environment}))
         lane = ControlLane(control)
         spent = sum(value for stage, value in self._spent().items() if stage != "rl")

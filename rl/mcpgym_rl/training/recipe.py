@@ -99,19 +99,25 @@ class Curriculum(Section):
     the policy made an invalid move."""
     groups_per_open_line: float = Field(default=2.0, gt=0)
     """No more groups than this for each open line."""
-    drawn_share: float = Field(default=0.2, ge=0, le=1)
-    """The share of groups in drawn lines of it, the likelier ones more often: they teach to punish weak play."""
+    weak_share: float = Field(default=0.4, ge=0, le=1)
+    """The share of groups that begin at decisions of it that cost wins, the costlier ones more often: they teach to
+    punish weak play. The certificate says where to begin, never what to do there."""
     open: LineGroups = LineGroups()
     """How groups begin in open lines."""
-    drawn: LineGroups = LineGroups(
-        turns_back=(0, 1, 1, 1), temperature=1.0, temperature_step=0.0, perfect_share=0.0, random_moves=(0.3, 1.0)
+    weak: LineGroups = LineGroups(
+        turns_back=(4, 1),
+        temperature=1.4,
+        hot_share=0.5,
+        temperature_step=0.0,
+        perfect_share=0.6,
+        random_moves=(0.6, 1),
     )
-    """How they begin in drawn ones."""
+    """How they begin at weak decisions: the last turn of such a line."""
 
     @model_validator(mode="after")
     def _room(self) -> Self:
-        if self.open_share + self.drawn_share > 1:
-            raise ValueError(f"open_share + drawn_share is {self.open_share + self.drawn_share:g}: more than there are")
+        if self.open_share + self.weak_share > 1:
+            raise ValueError(f"open_share + weak_share is {self.open_share + self.weak_share:g}: more than there are")
         return self
 
 
@@ -196,8 +202,8 @@ class Rl(Section):
     entropy: float = Field(default=0.01, ge=0)
     """The weight of the entropy bonus, per token; with a target, that of the first step."""
     entropy_threshold: float = Field(default=0.0, ge=0)
-    """Tokens whose entropy is below this, in nats, get no bonus: where the form leaves no choice, none is wanted. The few
-    tokens above it are those at which a rollout's course is chosen (arXiv 2506.01939)."""
+    """Tokens whose entropy is below this, in nats, get no bonus: where the form leaves no choice, none is wanted. The
+    few tokens above it are those at which a rollout's course is chosen (arXiv 2506.01939)."""
     entropy_target: tuple[float, float] | None = None
     """Where the mean entropy of trained tokens is to be, in nats, in the first step and in the last. After each step
     the weight is raised by a tenth where it was below, and lowered where it was above."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from mcpgym_rl.training.checkpoint import Snapshot, State
 from mcpgym_rl.training.curriculum import Plan, plan_batch
 from mcpgym_rl.training.guards import TrainingStopped
 from mcpgym_rl.training.metrics import Metrics, describe_batch
+from mcpgym_rl.training.models import copy_model
 from mcpgym_rl.training.recipe import Recipe, Rl
 from mcpgym_rl.training.rewarding import reward_of
 from mcpgym_rl.training.updating import Update, average, entropy_weight, learning_rate, minibatches, update
@@ -58,9 +58,9 @@ class Trainer:
         assert setup.recipe.rl is not None
         self.setup, self.report, self.rl = setup, report, setup.recipe.rl
         self.model = setup.model.train()
-        self.averaged = copy.deepcopy(self.model) if self.rl.average else self.model
-        self.reference = copy.deepcopy(self.model).requires_grad_(False) if self.rl.kl else None
-        self.sampled = copy.deepcopy(self.model) if self.rl.overlap else self.model
+        self.averaged = copy_model(self.model) if self.rl.average else self.model
+        self.reference = copy_model(self.model).requires_grad_(False) if self.rl.kl else None
+        self.sampled = copy_model(self.model) if self.rl.overlap else self.model
         self.optimizer = _optimizer(self.model, self.rl)
         self.sampler = self._policy(self.sampled, self.rl.temperature)
         self.greedy = self._policy(self.averaged, 0.0)
@@ -134,8 +134,7 @@ class Trainer:
 
     def _sample_ahead(self) -> asyncio.Task[tuple[Plan, list[Trace]]]:
         """Begin the next batch with the weights as they are, while this one is learnt from."""
-        with torch.no_grad():
-            torch._foreach_copy_(list(self.sampled.parameters()), list(self.model.parameters()))
+        average(self.sampled, self.model, 0.0)
         self.sampler.refresh()
         return asyncio.create_task(self._sample())
 
@@ -182,7 +181,7 @@ class Trainer:
             state.finished = "certified"
         if state.accepted is None or cost <= state.accepted + wanted.slack or state.finished:
             state.accepted = cost
-            state.lines.learn(found.lines)
+            state.lines.learn(found)
             self.accepted = checkpoint.take(self.model, self.averaged, self.optimizer)
         else:
             row["went_back"] = f"{made['lost_lines']} lost lines, {win:.4f} wins: worse than what was accepted"

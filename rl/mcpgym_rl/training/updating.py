@@ -96,7 +96,8 @@ def update(
         new = sampled_logprobs(logits, part.targets)
         clips = {"clip_low": rl.clip_low, "clip_high": rl.clip_high}
         loss = losses.policy_loss(rl.loss, new, part.logprobs, part.advantages, batch.tokens, **clips)
-        entropies = losses.entropy(logits)
+        with torch.set_grad_enabled(bool(weight)):
+            entropies = losses.entropy(logits)
         if weight:  # tokens at or below the threshold have no bonus
             loss = loss - weight * entropies[entropies > rl.entropy_threshold].sum() / batch.tokens
         if rl.kl and reference is not None:
@@ -148,10 +149,13 @@ def entropy_weight(rl: Rl, weight: float, step: int, entropy: float) -> float:
 
 @torch.no_grad()
 def average(averaged: nn.Module, model: nn.Module, decay: float) -> None:
-    """Move ``averaged`` towards ``model``: averaged = decay * averaged + (1 - decay) * model, in place."""
-    own: list[Tensor] = list(averaged.parameters())
-    new: list[Tensor] = list(model.parameters())
-    torch._foreach_lerp_(own, new, 1 - decay)
+    """Move ``averaged`` towards ``model``: averaged = decay * averaged + (1 - decay) * model, in place.
+
+    Only what is trained in ``model`` moves; ``averaged`` shares the rest, or has it alike.
+    """
+    pairs = zip(averaged.parameters(), model.parameters(), strict=True)
+    own, new = zip(*[(old, value) for old, value in pairs if value.requires_grad], strict=True)
+    torch._foreach_lerp_(list(own), list(new), 1 - decay)
 
 
 def minibatches(batch: Batch, count: int, order: Sequence[int]) -> list[Batch]:
