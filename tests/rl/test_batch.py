@@ -214,9 +214,9 @@ def test_tokens_below_the_entropy_threshold_get_no_bonus() -> None:
 
 def test_the_weight_of_the_entropy_bonus_steers_towards_its_target_within_its_bounds() -> None:
     rl = Rl(entropy_target=(0.2, 0.1), entropy_bounds=(0.001, 0.02), steps=101)
-    assert entropy_weight(rl, 0.01, 0, 0.15) == pytest.approx(0.011)
-    assert entropy_weight(rl, 0.01, 0, 0.25) == pytest.approx(0.01 / 1.1)
-    assert entropy_weight(rl, 0.01, 100, 0.15) == pytest.approx(0.01 / 1.1)
+    assert entropy_weight(rl, 0.01, 0, 0.15) == pytest.approx(0.0105)
+    assert entropy_weight(rl, 0.01, 0, 0.25) == pytest.approx(0.01 / 1.05)
+    assert entropy_weight(rl, 0.01, 100, 0.15) == pytest.approx(0.01 / 1.05)
     assert entropy_weight(rl, 0.0199, 0, 0.0) == 0.02
     assert entropy_weight(rl, 0.001, 0, 9.0) == 0.001
     assert entropy_weight(Rl(), 0.01, 0, 9.0) == 0.01

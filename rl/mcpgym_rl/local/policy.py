@@ -24,6 +24,8 @@ MAX_NEW_TOKENS = 256
 class LocalPolicy:
     """A model directory as a policy. ``temperature``, ``min_p`` and ``max_new_tokens`` may be changed between runs.
 
+    So may ``hot_min_p``, which stands for ``min_p`` in turns that a rollout's own temperatures make hotter; it is 0.
+
     Args:
         model: the directory, or its path.
         temperature: 0 takes the likeliest token each time.
@@ -125,6 +127,7 @@ class LocalPolicy:
                 raise ConfigurationError(f"{what} {value} must lie between {low:g} and {high:g}")
         self.chat = chat
         self.temperature, self.min_p, self.max_new_tokens = temperature, min_p, max_new_tokens
+        self.hot_min_p = 0.0
         self.engine = Engine(backend, chat.end_ids, rows=rows)
 
     def refresh(self) -> None:
@@ -160,7 +163,8 @@ class LocalSession:
         chunk = self._new_ids(messages)
         heats = self._context.temperatures
         heat = heats[self._own_turns] if self._own_turns < len(heats) else policy.temperature
-        sampled = await line.generate(chunk, limit=policy.max_new_tokens, temperature=heat, min_p=policy.min_p)
+        least = policy.hot_min_p if heat > policy.temperature else policy.min_p
+        sampled = await line.generate(chunk, limit=policy.max_new_tokens, temperature=heat, min_p=least)
         made = len(sampled.ids)
         self._mask += [False] * len(chunk) + [True] * made
         self._logprobs += [0.0] * len(chunk) + sampled.logprobs

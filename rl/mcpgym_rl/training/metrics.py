@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,14 +16,19 @@ from mcpgym_rl.training.guards import invalid_share
 FILE = "metrics.jsonl"
 
 
-def describe_batch(traces: Sequence[Trace], rewards: Sequence[float | None]) -> dict[str, Any]:
-    """The means over a batch's scored rollouts, and how many are not scored."""
+def describe_batch(traces: Sequence[Trace], rewards: Sequence[float | None], temperature: float) -> dict[str, Any]:
+    """The means over a batch's scored rollouts, and how many are not scored.
+
+    ``entropy`` is the mean of -log p over the tokens sampled at ``temperature``, the run's: an estimate without bias,
+    of all that is sampled and not only of what is trained on.
+    """
     scored = [trace for trace in traces if trace.scored]
     known = [reward for reward in rewards if reward is not None]
     names = sorted({name for trace in scored if trace.score for name in trace.score.components})
     components = {
         name: _mean([trace.score.components.get(name) for trace in scored if trace.score is not None]) for name in names
     }
+    entropy = _mean([-logprob for trace in scored for logprob in _plain_logprobs(trace, temperature)])
     outcomes = [trace.score.game_outcome for trace in scored if trace.score is not None]
     made: dict[str, Any] = {
         "reward": _mean(known),
@@ -31,12 +36,22 @@ def describe_batch(traces: Sequence[Trace], rewards: Sequence[float | None]) -> 
         "unscored": len(traces) - len(scored),
         "invalid": invalid_share(traces),
         "turns": _mean([trace.turns - trace.given_turns for trace in scored]),
+        "entropy": entropy,
         "length": _mean([len(trace.tokens.ids) if trace.tokens else 0 for trace in scored]),
     }
     if any(outcomes):
         shares = {name: outcomes.count(name) / len(outcomes) for name in ("win", "draw", "loss")}
         made["outcomes"] = {**shares, "unfinished": outcomes.count(None) / len(outcomes)}
     return made
+
+
+def _plain_logprobs(trace: Trace, temperature: float) -> Iterator[float]:
+    """The log-probabilities of what was sampled at ``temperature``."""
+    if (tokens := trace.tokens) is not None:
+        heats = tokens.temperatures or [temperature] * len(tokens.ids)
+        for own, logprob, heat in zip(tokens.mask, tokens.logprobs, heats, strict=True):
+            if own and heat == temperature:
+                yield logprob
 
 
 class Metrics:

@@ -181,8 +181,9 @@ class Rl(Section):
     """Into how many minibatches a batch is cut, each an optimizer step of its own."""
     temperature: float = Field(default=1.0, gt=0)
     """Of sampling."""
-    min_p: float = Field(default=0.0, ge=0, lt=1)
-    """Tokens less likely than this times the likeliest are not sampled."""
+    hot_min_p: float = Field(default=0.002, ge=0, lt=1)
+    """In turns that the curriculum makes hotter, tokens less likely than this times the likeliest are not sampled. In
+    all other turns everything is, or what is never sampled would never be unlearnt."""
     max_new_tokens: int = Field(default=64, gt=0)
     """Tokens per turn; a turn that is cut off ends the rollout."""
     learning_rate: float = Field(default=1e-3, gt=0)
@@ -205,8 +206,11 @@ class Rl(Section):
     """Tokens whose entropy is below this, in nats, get no bonus: where the form leaves no choice, none is wanted. The
     few tokens above it are those at which a rollout's course is chosen (arXiv 2506.01939)."""
     entropy_target: tuple[float, float] | None = None
-    """Where the mean entropy of trained tokens is to be, in nats, in the first step and in the last. After each step
-    the weight is raised by a tenth where it was below, and lowered where it was above."""
+    """Where the entropy of a batch is to be, in nats per token, in the first step and in the last; it is estimated as
+    the mean of -log p over what was sampled at the run's temperature. After each step the weight is raised by
+    ``entropy_pace`` where it was below, and lowered where it was above."""
+    entropy_pace: float = Field(default=0.05, gt=0, lt=1)
+    """By how much, as a part of the weight."""
     entropy_bounds: tuple[float, float] = (1e-4, 0.02)
     """The least and the largest weight that a target may lead to."""
     kl: float = Field(default=0.0, ge=0)

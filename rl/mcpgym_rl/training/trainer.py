@@ -103,11 +103,12 @@ class Trainer:
                     self._roll_back(why)
                 batch = self._sample_ahead() if rl.overlap else None
                 done = await self._learn(traces, rewards, plan.groups)
-                if done.tokens:
-                    state.entropy_weight = entropy_weight(rl, state.entropy_weight, state.step, done.entropy)
+                described = describe_batch(traces, rewards, rl.temperature)
+                if described["entropy"] is not None:
+                    state.entropy_weight = entropy_weight(rl, state.entropy_weight, state.step, described["entropy"])
                 state.step += 1
                 state.cpu_seconds = time.process_time() - self._started
-                row |= {**describe_batch(traces, rewards), "signal": signal, "groups": plan.kinds, **_told(done)}
+                row |= {**described, "signal": signal, "groups": plan.kinds, **_told(done)}
                 row |= {"entropy_weight": state.entropy_weight, "learning_rate": self._rate(state.step - 1)}
                 row |= {"roll_backs": state.watch.roll_backs}
                 row |= {"cpu_seconds": round(state.cpu_seconds, 3), "sampling_seconds": round(sampled, 3)}
@@ -210,10 +211,11 @@ class Trainer:
     def _policy(self, model: nn.Module, temperature: float) -> LocalPolicy:
         rl = self.rl
         rows = rl.groups * rl.group_size
-        min_p = rl.min_p if temperature else 0.0
-        return LocalPolicy.from_torch(
-            model, self.setup.chat, temperature=temperature, min_p=min_p, max_new_tokens=rl.max_new_tokens, rows=rows
+        policy = LocalPolicy.from_torch(
+            model, self.setup.chat, temperature=temperature, max_new_tokens=rl.max_new_tokens, rows=rows
         )
+        policy.hot_min_p = rl.hot_min_p
+        return policy
 
     def _resume(self) -> State:
         path = self.setup.folder / checkpoint.FILE
@@ -255,7 +257,7 @@ def _signal(rewards: Sequence[float | None], groups: Sequence[int]) -> float:
 def _told(done: Update) -> dict[str, Any]:
     return {
         "loss": done.loss,
-        "entropy": done.entropy,
+        "trained_entropy": done.entropy,
         "log_ratio": done.log_ratio,
         "gradient": done.gradient,
         "clipped": done.clipped,

@@ -138,13 +138,14 @@ def learning_rate(rl: Rl, step: int) -> float:
 
 
 def entropy_weight(rl: Rl, weight: float, step: int, entropy: float) -> float:
-    """The weight of the entropy bonus after ``step`` (from 0), whose trained tokens had this mean ``entropy``."""
+    """The weight of the entropy bonus after ``step`` (from 0), whose batch had this ``entropy``, in nats per token."""
     if rl.entropy_target is None:
         return weight
     first, last = rl.entropy_target
     wanted = first + (last - first) * min(1.0, step / max(rl.steps - 1, 1))
     low, high = rl.entropy_bounds
-    return min(high, max(low, weight * 1.1 if entropy < wanted else weight / 1.1))
+    pace = 1 + rl.entropy_pace
+    return min(high, max(low, weight * pace if entropy < wanted else weight / pace))
 
 
 @torch.no_grad()
