@@ -120,6 +120,8 @@ def _token_ids() -> dict[str, int]:
 
 
 def _tokenizer_config(size: ModelSize) -> dict[str, Any]:
+    from mcpgym_rl.local.reading import HERMES
+
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "bos_token": END_OF_TEXT,
@@ -127,6 +129,7 @@ def _tokenizer_config(size: ModelSize) -> dict[str, Any]:
         "pad_token": END_OF_TEXT,
         "clean_up_tokenization_spaces": False,
         "model_max_length": size.max_positions,
+        "response_template": HERMES,
     }
 
 

@@ -26,6 +26,7 @@ from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.local.chat import shown
 from mcpgym_rl.local.directory import open_directory
 from mcpgym_rl.new_model import ModelSize, new_model
+from mcpgym_rl.parse import read_text
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.policies.chat_format import native_tools
 from mcpgym_rl.run import EpisodeSpec, run
@@ -98,6 +99,25 @@ def test_stock_transformers_computes_with_its_weights() -> None:
         logits = model(torch.tensor([[0, 5, 9]])).logits
     assert logits.shape == (1, 3, config.vocab_size)
     assert bool(torch.isfinite(logits).all())
+
+
+def test_stock_transformers_reads_turns_as_we_do() -> None:
+    from transformers import AutoTokenizer
+
+    stock, chat = AutoTokenizer.from_pretrained(model_toys.model_of("tic-tac-toe")), model_toys.chat_of("tic-tac-toe")
+    assert chat.reader is read_text, "our own parser reads what our models declare, without transformers"
+    turns = [message for message in CONVERSATION[:-2] if message["role"] == "assistant" and message["content"]]
+    for trace in played("teacher:skill=0.5", 20):
+        turns += [message for message in trace.messages if message["role"] == "assistant"]
+    for turn in turns:
+        ids = chat.turn_ids(turn)
+        theirs, ours = stock.parse_response(ids, prefix=stock(chat.begun())["input_ids"]), chat.read(ids)
+        assert theirs.get("content", "") == ours["content"]
+        calls = [(call["function"]["name"], call["function"]["arguments"]) for call in theirs.get("tool_calls", [])]
+        assert calls == [
+            (call["function"]["name"], json.loads(call["function"]["arguments"])) for call in ours.get("tool_calls", [])
+        ]
+    assert len(turns) > 40
 
 
 def test_the_template_marks_what_the_assistant_wrote() -> None:
@@ -334,7 +354,8 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
 def test_neither_torch_nor_transformers_is_needed(tmp_path: Path) -> None:
     code = (
         "import sys, mcpgym; from mcpgym_rl.new_model import new_model\n"
-        "new_model(mcpgym.load_environment('double-check'), sys.argv[1])\n"
+        "from mcpgym_rl.local.directory import open_directory\n"
+        "open_directory(new_model(mcpgym.load_environment('double-check'), sys.argv[1])).chat\n"
         "print([name for name in ('torch', 'transformers') if name in sys.modules])"
     )
     done = subprocess.run(

@@ -1,7 +1,7 @@
 """From the text a model wrote to the message it means: one reader for evaluation and training, chosen per model.
 
 ``hermes`` (``<tool_call>{json}</tool_call>``: Hermes, Qwen and our own models) needs nothing but this package. A
-tokenizer that declares a ``response_template`` is read by transformers' own parser, which knows its family's form.
+tokenizer that declares another ``response_template`` is read by transformers' own parser, which knows that form.
 """
 
 from __future__ import annotations
@@ -20,6 +20,23 @@ Reader = Callable[[str], Message]
 READERS: dict[str, Reader] = {"hermes": read_text}
 """Readers by name; a new family's is added here, or given to :class:`~mcpgym_rl.local.chat.Chat`."""
 
+HERMES: Mapping[str, Any] = {
+    "defaults": {"role": "assistant"},
+    "start_anchor": "<|im_start|>assistant\n",
+    "fields": {
+        "tool_calls": {
+            "open": "<tool_call>",
+            "close_pattern": r"</tool_call>\s*",
+            "repeats": True,
+            "content": "json",
+            "transform": {"type": "function", "function": "{content}"},
+        },
+        "content": {"close_pattern": r"<\|im_end\|>\s*", "content": "text"},
+    },
+}
+"""What :func:`~mcpgym_rl.parse.read_text` reads, as a ``response_template``: new models declare it, so that TRL and
+transformers understand their calls too. Thoughts stay in the content, as the chat template of new models shows them."""
+
 
 def reader_named(name: str) -> Reader:
     """The reader called ``name``.
@@ -33,7 +50,7 @@ def reader_named(name: str) -> Reader:
 
 
 def declared_reader(declared: Mapping[str, Any], begun: str, where: str) -> Reader:
-    """The reader that a tokenizer's ``response_template`` describes.
+    """The reader that a tokenizer's ``response_template`` describes: our own for :data:`HERMES`, else transformers'.
 
     Args:
         declared: the response template.
@@ -43,6 +60,8 @@ def declared_reader(declared: Mapping[str, Any], begun: str, where: str) -> Read
     Raises:
         ConfigurationError: transformers is not installed, or the response template is none.
     """
+    if declared == HERMES:
+        return read_text
     try:
         from transformers.utils.chat_parsing import parse_response
         from transformers.utils.chat_parsing.response_templates import load_response_template
