@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcpgym.messages import assistant
 from mcpgym_rl.policy import Tokens, Turn
 from mcpgym_rl.run import EpisodeSpec
-from mcpgym_rl.training.curriculum import KnownLine, Lines, Plan, last_turn, plan_batch
+from mcpgym_rl.training.curriculum import KnownLine, Lines, Plan, groups_for, last_turn, plan_batch
 from mcpgym_rl.training.recipe import Curriculum, LineGroups, Rl
 
 
@@ -53,6 +53,16 @@ def test_ordinary_groups_walk_through_the_split_and_begin_again_at_its_end() -> 
         assert made.kinds == {"open": 0, "weak": 0, "ordinary": 4}
         indices += [spec.index for spec in made.specs if spec.repeat == 0]
     assert indices == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
+
+
+def test_batches_grow_as_fewer_groups_have_a_signal_and_no_further_than_they_may() -> None:
+    rl = Rl(groups=16, signal_groups=8, max_groups=40)
+    assert [groups_for(rl, signal) for signal in (1.0, 0.5, 0.25, 0.2, 0.0)] == [16, 16, 32, 40, 40]
+    assert groups_for(Rl(groups=16), 0.0) == 16
+    made = plan_batch(rl, "game", {}, 100, 0, 3, LINES, line_task, groups=32, first_task=95)
+    assert sum(made.kinds.values()) == 32
+    ordinary = [spec.index for spec in made.specs if spec.split and spec.repeat == 0]
+    assert ordinary[:8] == [95, 96, 97, 98, 99, 0, 1, 2]
 
 
 def test_seeds_differ_between_groups_steps_and_runs() -> None:

@@ -33,13 +33,16 @@ class State:
     """Where a run stands between two steps.
 
     ``step`` is the next one, ``rate_scale`` what the learning rate is multiplied with, ``entropy_weight`` that of the
-    bonus, ``cpu_seconds`` the CPU time so far. ``accepted`` is the cost of the certificate that the run would go back
-    to, ``best`` the least of all (None before the first), and ``certificate`` the one with it.
+    bonus, ``signal`` the share of groups whose rewards differ, averaged over the last steps, ``tasks`` how many
+    ordinary tasks have been played, ``cpu_seconds`` the CPU time so far. ``accepted`` is the cost of the certificate
+    that the run would go back to, ``best`` the least of all (None before the first), ``certificate`` the one with it.
     """
 
     step: int = 0
     rate_scale: float = 1.0
     entropy_weight: float = 0.0
+    signal: float = 1.0
+    tasks: int = 0
     cpu_seconds: float = 0.0
     accepted: float | None = None
     best: float | None = None

@@ -79,6 +79,9 @@ def plan_batch(
     step: int,
     lines: Lines,
     line_task: LineTask | None = None,
+    *,
+    groups: int | None = None,
+    first_task: int | None = None,
 ) -> Plan:
     """The batch of ``step``: a function of the arguments alone, so that a resumed run plays the same episodes.
 
@@ -91,15 +94,19 @@ def plan_batch(
         step: from 0.
         lines: what the last certificate left; empty before the first.
         line_task: names the tasks that steer into lines; None where the game has no tree.
+        groups: how many groups; as many as the recipe says by default.
+        first_task: the first ordinary task; by default as if all batches before had been made of ordinary ones.
     """
+    groups = rl.groups if groups is None else groups
+    first_task = step * groups if first_task is None else first_task
     random = Random(derive_seed("batch", seed, step))
     curriculum = rl.curriculum
     opened = weak = 0
     firsts: list[EpisodeSpec] = []
     if line_task is not None:
-        most = round(rl.groups * curriculum.open_share)
+        most = round(groups * curriculum.open_share)
         opened = min(most, math.ceil(len(lines.open) * curriculum.groups_per_open_line))
-        weak = round(rl.groups * curriculum.weak_share) if lines.weak else 0
+        weak = round(groups * curriculum.weak_share) if lines.weak else 0
         chosen = [(curriculum.open, line) for line in _spread(lines.open, opened, random)]
         costs = [line.cost for line in lines.weak]
         chosen += [(curriculum.weak, line) for line in (random.choices(lines.weak, costs, k=weak) if weak else ())]
@@ -107,14 +114,22 @@ def plan_batch(
             others = [other.acts for other in lines.open if other.seat == line.seat] if kind is curriculum.open else []
             others = random.sample(others, min(OTHERS, len(others)))
             firsts.append(_line_spec(kind, line, others, line_task, environment, config, random))
-    ordinary = rl.groups - opened - weak
+    ordinary = groups - opened - weak
     for place in range(ordinary):
-        index = (step * rl.groups + place) % size
+        index = (first_task + place) % size
         seed_here = _episode_seed(random)
         firsts.append(EpisodeSpec(environment, split=rl.split, index=index, seed=seed_here, config=config))
     specs = [replace(first, repeat=repeat) for first in firsts for repeat in range(rl.group_size)]
-    groups = [group for group in range(len(firsts)) for _ in range(rl.group_size)]
-    return Plan(specs, groups, {"open": opened, "weak": weak, "ordinary": ordinary})
+    members = [group for group in range(len(firsts)) for _ in range(rl.group_size)]
+    return Plan(specs, members, {"open": opened, "weak": weak, "ordinary": ordinary})
+
+
+def groups_for(rl: Rl, signal: float) -> int:
+    """How many groups the next batch has, where this share of groups had rewards that differ."""
+    if not rl.signal_groups:
+        return rl.groups
+    wanted = round(rl.signal_groups / max(signal, 1e-3))
+    return min(max(rl.groups, rl.max_groups), max(rl.groups, wanted))
 
 
 def _own(turns: Sequence[Turn]) -> list[Turn]:

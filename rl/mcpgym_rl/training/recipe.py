@@ -160,7 +160,12 @@ class Rl(Section):
     cpu_seconds: float | None = Field(default=None, gt=0)
     """Stop after so many seconds of CPU time in all, warm-up included."""
     groups: int = Field(default=32, gt=0)
-    """Groups per batch."""
+    """Groups per batch, at least."""
+    signal_groups: float = Field(default=0.0, ge=0)
+    """How many groups whose rewards differ a batch should have: as fewer of them do, batches grow, so that the gradient
+    does not become noise. 0 for batches that stay as they are."""
+    max_groups: int = Field(default=64, gt=0)
+    """How large batches may grow."""
     group_size: int = Field(default=8, gt=1)
     """Rollouts per group: the same task, the same seed."""
     split: str = "train"

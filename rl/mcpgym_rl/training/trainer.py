@@ -26,7 +26,7 @@ from mcpgym_rl.training import checkpoint
 from mcpgym_rl.training.advantages import group_advantages, turn_advantages
 from mcpgym_rl.training.batch import make_batch
 from mcpgym_rl.training.checkpoint import Snapshot, State
-from mcpgym_rl.training.curriculum import Plan, plan_batch
+from mcpgym_rl.training.curriculum import Plan, groups_for, plan_batch
 from mcpgym_rl.training.guards import TrainingStopped
 from mcpgym_rl.training.metrics import Metrics, describe_batch
 from mcpgym_rl.training.models import copy_model
@@ -94,21 +94,24 @@ class Trainer:
                         self.report(row)
                     break
                 started = time.process_time()
-                plan, traces = await (batch or self._sample())
+                plan, traces = await (batch or self._sample(state.step))
                 sampled = time.process_time() - started
                 rewards = [reward_of(trace, rl.rewards) for trace in traces]
                 signal = _signal(rewards, plan.groups)
-                if why := state.watch.batch(traces, signal, rl.guards):
-                    row["went_back"] = why
-                    self._roll_back(why)
-                batch = self._sample_ahead() if rl.overlap else None
-                done = await self._learn(traces, rewards, plan.groups)
+                state.signal += 0.2 * (signal - state.signal)
+                state.tasks += plan.kinds["ordinary"]
                 described = describe_batch(traces, rewards, rl.temperature)
+                batch, done = None, None
+                if (why := state.watch.batch(traces, signal, rl.guards)) and self._roll_back(why):
+                    row["went_back"] = why  # and nothing is learnt from a batch of the policy that was left
+                else:
+                    batch = self._sample_ahead() if rl.overlap else None
+                    done = await self._learn(traces, rewards, plan.groups)
                 if described["entropy"] is not None:
                     state.entropy_weight = entropy_weight(rl, state.entropy_weight, state.step, described["entropy"])
                 state.step += 1
                 state.cpu_seconds = time.process_time() - self._started
-                row |= {**described, "signal": signal, "groups": plan.kinds, **_told(done)}
+                row |= {**described, "signal": signal, "groups": plan.kinds, **({} if done is None else _told(done))}
                 row |= {"entropy_weight": state.entropy_weight, "learning_rate": self._rate(state.step - 1)}
                 row |= {"roll_backs": state.watch.roll_backs}
                 row |= {"cpu_seconds": round(state.cpu_seconds, 3), "sampling_seconds": round(sampled, 3)}
@@ -123,11 +126,22 @@ class Trainer:
             self._finish()
         return state
 
-    async def _sample(self) -> tuple[Plan, list[Trace]]:
-        """Play the episodes of the next batch."""
+    async def _sample(self, step: int) -> tuple[Plan, list[Trace]]:
+        """Play the episodes of the batch of ``step``."""
         recipe, name = self.setup.recipe, self.setup.environment.name
         state, line_task = self.state, None if self.tree is None else self.tree.line_task
-        plan = plan_batch(self.rl, name, recipe.config, self.size, recipe.seed, state.step, state.lines, line_task)
+        plan = plan_batch(
+            self.rl,
+            name,
+            recipe.config,
+            self.size,
+            recipe.seed,
+            step,
+            state.lines,
+            line_task,
+            groups=groups_for(self.rl, state.signal),
+            first_task=state.tasks,
+        )
         result = await run(self.sampler, self.setup.lane, plan.specs, concurrency=len(plan.specs))
         if result.failure is not None:
             raise TrainingStopped(result.failure)
@@ -137,7 +151,7 @@ class Trainer:
         """Begin the next batch with the weights as they are, while this one is learnt from."""
         average(self.sampled, self.model, 0.0)
         self.sampler.refresh()
-        return asyncio.create_task(self._sample())
+        return asyncio.create_task(self._sample(self.state.step + 1))
 
     async def _learn(self, traces: Sequence[Trace], rewards: Sequence[float | None], groups: Sequence[int]) -> Update:
         """Update the weights from a batch; what the first of its updates saw."""
@@ -191,16 +205,17 @@ class Trainer:
             state.best, state.certificate, watch.roll_backs = cost, made, 0
             self.best = self.accepted
 
-    def _roll_back(self, why: str) -> None:
-        """Go back to the accepted state, with a lower learning rate. Without one there is only forward."""
+    def _roll_back(self, why: str) -> bool:
+        """Go back to the accepted state, with a lower learning rate; False where there is none, and only forward."""
         if self.accepted is None:
-            return
+            return False
         self.state.watch.rolled_back(why, self.rl.guards)
         if self.certify is not None:
             self.state.rate_scale *= self.certify.back_off
         checkpoint.restore(self.accepted, self.model, self.averaged, self.optimizer)
         self.sampler.refresh()
         self.greedy.refresh()
+        return True
 
     def _rate(self, step: int) -> float:
         return learning_rate(self.rl, step) * self.state.rate_scale
@@ -210,7 +225,7 @@ class Trainer:
 
     def _policy(self, model: nn.Module, temperature: float) -> LocalPolicy:
         rl = self.rl
-        rows = rl.groups * rl.group_size
+        rows = max(rl.groups, rl.max_groups if rl.signal_groups else 0) * rl.group_size
         policy = LocalPolicy.from_torch(
             model, self.setup.chat, temperature=temperature, max_new_tokens=rl.max_new_tokens, rows=rows
         )
