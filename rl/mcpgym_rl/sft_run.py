@@ -94,7 +94,7 @@ def run(wanted: SftRun, on_step: Callable[[SftStep], None] | None = None) -> Pat
     assert wanted.model.path is not None
     source, folder = Path(wanted.model.path), Path(wanted.out)
     claim(folder, wanted)
-    model, chat = load_model(source, wanted.model)
+    model, chat = load_model(source, wanted.model, wanted.sft.seed)
     games = [game for path in wanted.data for game in read_games(Path(path), chat)]
     fit(model, games, wanted.sft, folder, on_step=on_step)
     save_model(model, source, folder / "model")
