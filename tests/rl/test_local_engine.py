@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM
 
 from mcpgym import load_environment
 from mcpgym.messages import Message
-from mcpgym_rl.local.engine import Line
+from mcpgym_rl.local.line import Line
 from mcpgym_rl.local.policy import LocalPolicy, LocalSession
 from mcpgym_rl.policy import ContextFull, EpisodeContext, PolicyError
 from mcpgym_rl.rollout import Limits

@@ -17,16 +17,16 @@ import asyncio
 import heapq
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mcpgym_rl.local.backend import Backend
-from mcpgym_rl.local.sampling import derived, uniforms
-from mcpgym_rl.policy import ContextFull, PolicyError
+from mcpgym_rl.local.line import Line, Request, Sampled
+from mcpgym_rl.local.sampling import uniforms
+from mcpgym_rl.policy import PolicyError
 
 T = TypeVar("T")
 
@@ -36,83 +36,6 @@ OPENINGS = 256
 """How many prompts are kept computed: episodes begin with the same few."""
 OPENING_BYTES = 64 << 20
 _SLACK = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """What one turn sampled: ids, their log-probabilities, and whether it ended or was cut off."""
-
-    ids: list[int]
-    logprobs: list[float]
-    finish: Literal["stop", "length"]
-
-
-@dataclass(eq=False, slots=True)
-class _Request:
-    """A turn that is asked for or under way. ``ids`` and ``logprobs``: what it sampled before its row was taken."""
-
-    line: Line
-    limit: int
-    temperature: float
-    min_p: float
-    future: asyncio.Future[Sampled]
-    ids: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-
-
-class Line:
-    """One conversation. ``ids`` is all of it, sampled or not; only :meth:`generate` adds to it."""
-
-    def __init__(self, engine: Engine, seed: int) -> None:
-        self._engine = engine
-        self.seed = seed & 0xFFFFFFFFFFFFFFFF
-        self.ids: list[int] = []
-        self.row: int | None = None
-        self.cached = 0
-        self._source: tuple[Line, int] | None = None
-        self._copies: list[Line] = []
-        self._forks = 0
-        self._request: _Request | None = None
-        self._expected = False
-
-    async def generate(self, chunk: Sequence[int], *, limit: int, temperature: float, min_p: float = 0.0) -> Sampled:
-        """Append ``chunk``, then sample until an end token or ``limit`` tokens.
-
-        Raises:
-            ContextFull: there would be no room for a single token.
-            PolicyError: the model is broken.
-        """
-        if self._request is not None:
-            raise PolicyError("this conversation is being continued already")
-        if len(self.ids) + len(chunk) >= self._engine.positions:
-            raise ContextFull(
-                f"the conversation has {len(self.ids) + len(chunk)} tokens; the model takes {self._engine.positions}"
-            )
-        if not chunk and not self.ids:
-            raise PolicyError("a conversation cannot begin with nothing")
-        self.ids.extend(chunk)
-        return await self._engine.serve(self, limit, temperature, min_p)
-
-    def fork(self) -> Line:
-        """A copy that stands where this one stands and goes its own way, with random numbers of its own."""
-        self._forks += 1
-        made = self._engine.open(derived(self.seed, self._forks))
-        made.ids = list(self.ids)
-        made._source = (self, self.cached) if self.row is not None else self._source
-        if made._source is not None:
-            made._source[0]._copies.append(made)
-        return made
-
-    def expect(self, expected: bool) -> None:
-        """Say whether this line is about to ask for a turn: the engine waits a little for those who are."""
-        if expected != self._expected:
-            self._expected = expected
-            (self._engine.expected.add if expected else self._engine.expected.discard)(self)
-
-    def close(self) -> None:
-        """Give the row back."""
-        self.expect(False)
-        self._engine.release(self)
 
 
 class Engine:
@@ -135,9 +58,9 @@ class Engine:
         self._most, self._cache_bytes = rows, cache_bytes
         self._ends = np.zeros(backend.vocabulary, bool)
         self._ends[[token for token in end_ids if token < backend.vocabulary]] = True
-        self._asking: dict[_Request, None] = {}
-        self._waiting: list[_Request] = []
-        self._running: dict[int, _Request] = {}
+        self._asking: dict[Request, None] = {}
+        self._waiting: list[Request] = []
+        self._running: dict[int, Request] = {}
         self._owners: dict[int, Line] = {}
         self._resting: OrderedDict[int, None] = OrderedDict()
         self._free: list[int] = []
@@ -174,7 +97,7 @@ class Engine:
     async def serve(self, line: Line, limit: int, temperature: float, min_p: float) -> Sampled:
         """Sample a turn of ``line``; see :meth:`Line.generate`."""
         line.expect(False)
-        request = _Request(line, limit, temperature, min_p, asyncio.get_running_loop().create_future())
+        request = Request(line, limit, temperature, min_p, asyncio.get_running_loop().create_future())
         line._request = request
         self._asked += 1
         self._asking[request] = None
@@ -261,7 +184,7 @@ class Engine:
             self._fail(None)
             raise
 
-    async def _do(self, work: Callable[[], list[tuple[_Request, Sampled]]]) -> None:
+    async def _do(self, work: Callable[[], list[tuple[Request, Sampled]]]) -> None:
         """Compute, on the loop or in a thread, and hand out what was finished."""
         if self.backend.small:
             made = work()
@@ -310,7 +233,7 @@ class Engine:
             self._stop(row)
         self.forget()
 
-    def _abandon(self, request: _Request) -> None:
+    def _abandon(self, request: Request) -> None:
         """Nobody waits for this turn any more."""
         if self._busy:
             self._later.append(lambda: self._abandon(request))
@@ -341,7 +264,7 @@ class Engine:
         if line.row is not None:
             return True
         if not self._free and self._rows < (allowed := self._allowed(self._tokens)):
-            self._grow(min(max(8, 2 * self._rows), allowed), self._tokens)
+            self._grow(min(max(8, self._rows + self._rows // 2), allowed), self._tokens)
         if not self._free:
             if not self._resting:
                 return False
@@ -359,7 +282,7 @@ class Engine:
         """Make rows that take ``needed`` tokens. Where that makes them too many, some turns must wait for another."""
         if needed <= self._tokens:
             return
-        tokens = max(needed, min(2 * self._tokens, self.positions))
+        tokens = max(needed, min(self._tokens + self._tokens // 4, self.positions))
         if self._rows > self._allowed(tokens):
             tokens = needed
         allowed = self._allowed(tokens)
@@ -372,7 +295,7 @@ class Engine:
         heapq.heapify(self._free)
         self._grow(min(self._rows, allowed), tokens)
 
-    def _interrupt(self, row: int, request: _Request) -> None:
+    def _interrupt(self, row: int, request: Request) -> None:
         """Take a row from a turn under way; it goes on, from the token it had come to, when there is a row again."""
         ids, logprobs = self._spoken(row)
         request.line.ids.extend(ids)
@@ -412,7 +335,7 @@ class Engine:
 
     # Appending.
 
-    def _admit(self) -> list[tuple[_Request, Sampled]]:
+    def _admit(self) -> list[tuple[Request, Sampled]]:
         """Give rows to those who wait, append what is new of each, and sample the first token of each turn."""
         waiting = [request for request in self._waiting if not request.future.done()]
         if not waiting:
@@ -424,9 +347,9 @@ class Engine:
         admitted = [request for request in waiting if self._row_for(request.line)]
         taken = set(admitted)
         self._waiting = [request for request in self._waiting if request not in taken and not request.future.done()]
-        done: list[tuple[_Request, Sampled]] = []
-        fresh: dict[tuple[int, ...], list[_Request]] = {}
-        going: list[_Request] = []
+        done: list[tuple[Request, Sampled]] = []
+        fresh: dict[tuple[int, ...], list[Request]] = {}
+        going: list[Request] = []
         for request in admitted:
             self._inherit(request.line)
             request.line.cached = min(request.line.cached, len(request.line.ids) - 1)
@@ -454,7 +377,7 @@ class Engine:
             self.backend.copy(source.row, line.row, tokens)
             line.cached = tokens
 
-    def _begin(self, fresh: dict[tuple[int, ...], list[_Request]]) -> list[tuple[_Request, Sampled]]:
+    def _begin(self, fresh: dict[tuple[int, ...], list[Request]]) -> list[tuple[Request, Sampled]]:
         """Lines of which nothing is in the cache: each different one is computed once."""
         unknown = [ids for ids in fresh if ids not in self._openings]
         if unknown:
@@ -465,7 +388,7 @@ class Engine:
                 row = fresh[ids][0].line.row
                 assert row is not None
                 self._keep(ids, (self.backend.save(row, len(ids)), self.backend.take(logits, [place])))
-        done: list[tuple[_Request, Sampled]] = []
+        done: list[tuple[Request, Sampled]] = []
         for ids, requests in fresh.items():
             saved, logits = self._openings[ids]
             self._openings.move_to_end(ids)
@@ -485,7 +408,7 @@ class Engine:
             ids, _ = self._openings.popitem(last=False)
             self._opening_bytes -= self.backend.row_bytes(len(ids))
 
-    def _joined(self, requests: list[_Request], logits: Any) -> list[tuple[_Request, Sampled]]:
+    def _joined(self, requests: list[Request], logits: Any) -> list[tuple[Request, Sampled]]:
         """These have been appended: their turns begin."""
         self._widen(max(self._said.shape[1], max(min(request.limit, 64) for request in requests)))
         rows = np.array([request.line.row for request in requests])
@@ -504,7 +427,7 @@ class Engine:
 
     # Decoding.
 
-    def _step(self) -> list[tuple[_Request, Sampled]]:
+    def _step(self) -> list[tuple[Request, Sampled]]:
         """One token for every turn under way."""
         rows = np.flatnonzero(self._active)
         if not len(rows):
@@ -521,7 +444,7 @@ class Engine:
         self.row_steps += len(rows)
         return self._sampled(rows, logits)
 
-    def _sampled(self, rows: NDArray[np.int64], logits: Any) -> list[tuple[_Request, Sampled]]:
+    def _sampled(self, rows: NDArray[np.int64], logits: Any) -> list[tuple[Request, Sampled]]:
         """Draw the next token of ``rows``; the turns that ended with it."""
         counts = self._counts[rows]
         if int(counts.max()) >= self._said.shape[1]:
@@ -537,7 +460,7 @@ class Engine:
         over = np.flatnonzero(ended | (counts >= self._limits[rows]))
         return [self._finished(int(rows[place]), bool(ended[place])) for place in over.tolist()]
 
-    def _finished(self, row: int, ended: bool) -> tuple[_Request, Sampled]:
+    def _finished(self, row: int, ended: bool) -> tuple[Request, Sampled]:
         request = self._running[row]
         line = request.line
         ids, logprobs = self._spoken(row)

@@ -20,10 +20,13 @@ from numpy.typing import NDArray
 
 from mcpgym.errors import ConfigurationError
 from mcpgym_rl.local import sampling
+from mcpgym_rl.local.attention import F, alike, attend, normal, shut_after
 from mcpgym_rl.local.backend import Floats, Ints
+from mcpgym_rl.local.llama_shape import LlamaShape, understands
 from mcpgym_rl.policy import PolicyError
 
-F = NDArray[np.float32]
+__all__ = ["SMALL", "Llama", "LlamaShape", "understands"]
+
 C = NDArray[np.complex64]
 Weights = Mapping[str, F]
 
@@ -35,108 +38,6 @@ _CHUNK = 512
 """How much of a long chunk is appended at once."""
 _SPREAD = 1.5
 """Up to how many rows for each that decodes are attended to, rather than some copied."""
-_GATHER, _GROUP = 3, 4_000
-"""What attending to a copied row costs, in tokens of a row that lies where it is, and what a second group costs."""
-_TINY = 1e-30
-
-
-@dataclass(frozen=True, slots=True)
-class LlamaShape:
-    """The sizes of a Llama, from its ``config.json``."""
-
-    vocabulary: int
-    width: int
-    inner: int
-    layers: int
-    heads: int
-    key_heads: int
-    head_width: int
-    positions: int
-    epsilon: float
-    tied: bool
-    frequencies: tuple[float, ...]
-
-    @classmethod
-    def of(cls, config: Mapping[str, Any]) -> LlamaShape:
-        """The shape that a configuration states.
-
-        Raises:
-            ConfigurationError: a size is missing or wrong.
-        """
-        try:
-            heads = int(config["num_attention_heads"])
-            width = int(config["hidden_size"])
-            head_width = int(config.get("head_dim") or width // heads)
-            shape = cls(
-                vocabulary=int(config["vocab_size"]),
-                width=width,
-                inner=int(config["intermediate_size"]),
-                layers=int(config["num_hidden_layers"]),
-                heads=heads,
-                key_heads=int(config.get("num_key_value_heads") or heads),
-                head_width=head_width,
-                positions=int(config.get("max_position_embeddings", 2048)),
-                epsilon=float(config.get("rms_norm_eps", 1e-6)),
-                tied=bool(config.get("tie_word_embeddings", False)),
-                frequencies=tuple(map(float, _frequencies(config, head_width))),
-            )
-        except KeyError as error:
-            raise ConfigurationError(f"config.json lacks {error}") from None
-        except (TypeError, ValueError, ZeroDivisionError) as error:
-            raise ConfigurationError(f"config.json has a size that is no number: {error}") from None
-        if min(shape.vocabulary, width, shape.inner, shape.layers, heads, shape.key_heads, shape.positions) < 1:
-            raise ConfigurationError("config.json has a size below 1")
-        if heads % shape.key_heads or head_width % 2:
-            raise ConfigurationError(
-                f"config.json: {heads} heads must be a multiple of {shape.key_heads} key heads, and the head width "
-                f"{head_width} even"
-            )
-        return shape
-
-    @property
-    def parameters(self) -> int:
-        """How many numbers the model has, norms left out."""
-        attention = self.width * self.head_width * (2 * self.heads + 2 * self.key_heads)
-        ends = self.vocabulary * self.width * (1 if self.tied else 2)
-        return self.layers * (attention + 3 * self.width * self.inner) + ends
-
-
-def understands(config: Mapping[str, Any]) -> bool:
-    """Whether this file computes what a configuration describes."""
-    rope = _rope(config)
-    return (
-        config.get("model_type") == "llama"
-        and config.get("hidden_act", "silu") in ("silu", "swish")
-        and not config.get("attention_bias")
-        and not config.get("mlp_bias")
-        and not config.get("quantization_config")
-        and config.get("pretraining_tp", 1) in (None, 1)
-        and rope.get("rope_type", "default") in ("default", "linear", "llama3")
-        and float(rope.get("partial_rotary_factor", 1.0)) == 1.0
-    )
-
-
-def _rope(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said of the rotary embedding, in the form of transformers 5 or of before."""
-    said = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    rope = dict(said) if isinstance(said, Mapping) else {}
-    rope.setdefault("rope_type", rope.get("type", "default"))
-    rope.setdefault("rope_theta", config.get("rope_theta", 10_000.0))
-    return rope
-
-
-def _frequencies(config: Mapping[str, Any], head_width: int) -> NDArray[np.float64]:
-    """Radians a token for each pair of a head (RoFormer, arXiv 2104.09864; scaled as Llama 3.1 where asked for)."""
-    rope = _rope(config)
-    made = float(rope["rope_theta"]) ** -(np.arange(0, head_width, 2) / head_width)
-    if rope["rope_type"] == "linear":
-        return made / float(rope["factor"])
-    if rope["rope_type"] == "llama3":
-        factor, low, high = (float(rope[name]) for name in ("factor", "low_freq_factor", "high_freq_factor"))
-        turns = float(rope["original_max_position_embeddings"]) * made / (2 * np.pi)
-        smooth = np.clip((turns - low) / (high - low), 0.0, 1.0)
-        return (1 - smooth) * made / factor + smooth * made
-    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,11 +213,11 @@ class Llama:
         return np.concatenate([self._step(rows[part], tokens[part], starts[part]) for part in parts])
 
     def _step(self, rows: Ints, tokens: Ints, starts: Ints) -> F:
-        groups = [self._group(rows, starts, chosen) for chosen in _alike(starts)]
+        groups = [self._group(rows, starts, chosen) for chosen in alike(starts)]
         turns = self._turns[starts][:, None]
         hidden = self._embedding[tokens]
         for place, layer in enumerate(self._layers):
-            made = _normal(hidden, self.shape.epsilon) @ layer.attention_in
+            made = normal(hidden, self.shape.epsilon) @ layer.attention_in
             asked, keys, values = self._split(made, turns)
             kept_keys, kept_values = self._keys[place], self._values[place]
             kept_keys[rows, :, :, starts] = keys
@@ -335,13 +236,13 @@ class Llama:
         first, count = int(rows[0]), len(rows)
         whole, longest = int(rows[-1]) + 1 - first, int(starts.max()) + 1
         if count == whole:
-            return _Group(chosen, slice(first, first + whole), None, longest, _shut(starts))
+            return _Group(chosen, slice(first, first + whole), None, longest, shut_after(starts))
         if whole > _SPREAD * count:
-            return _Group(chosen, rows, None, longest, _shut(starts))
+            return _Group(chosen, rows, None, longest, shut_after(starts))
         inside = rows - first
         ends = np.full(whole, int(starts.min()))
         ends[inside] = starts
-        return _Group(chosen, slice(first, first + whole), inside, longest, _shut(ends))
+        return _Group(chosen, slice(first, first + whole), inside, longest, shut_after(ends))
 
     def _seen(self, group: _Group, asked: F, keys: F, values: F) -> F:
         """What a group's rows attend to."""
@@ -352,7 +253,7 @@ class Llama:
             asked = wide
         grouped = asked.reshape(len(asked), self.shape.key_heads, -1, head_width)
         seen = keys[group.rows, :, :, : group.longest], values[group.rows, :, : group.longest]
-        mixed = _attend(grouped, *seen, group.shut).reshape(len(asked), -1)
+        mixed = attend(grouped, *seen, group.shut).reshape(len(asked), -1)
         return mixed if group.inside is None else mixed[group.inside]
 
     def append(self, rows: Sequence[int], starts: Sequence[int], chunks: Sequence[Sequence[int]]) -> F:
@@ -390,20 +291,20 @@ class Llama:
         together = list(rows) == list(range(rows[0], rows[0] + count))
         block: Any = slice(rows[0], rows[0] + count) if together else np.array(rows)
         turns = self._turns[positions.ravel()][:, None]
-        shut = _shut(positions)
+        shut = shut_after(positions)
         hidden = self._embedding[tokens.ravel()]
         last = np.arange(count) * width + lengths - 1
         for place, layer in enumerate(self._layers):
-            made = _normal(hidden, shape.epsilon) @ layer.attention_in
+            made = normal(hidden, shape.epsilon) @ layer.attention_in
             asked, keys, values = self._split(made, turns)
             kept_keys, kept_values = self._keys[place], self._values[place]
             kept_keys[where, :, :, at] = keys[flat]
             kept_values[where, :, at] = values[flat]
             if place == shape.layers - 1:
-                asked, hidden, width, shut = asked[last], hidden[last], 1, _shut(begins + lengths - 1)
+                asked, hidden, width, shut = asked[last], hidden[last], 1, shut_after(begins + lengths - 1)
             split = asked.reshape(count, width, shape.key_heads, -1, shape.head_width).transpose(0, 2, 3, 1, 4)
             grouped = split.reshape(count, shape.key_heads, -1, shape.head_width)
-            mixed = _attend(grouped, kept_keys[block, :, :, :longest], kept_values[block, :, :longest], shut)
+            mixed = attend(grouped, kept_keys[block, :, :, :longest], kept_values[block, :, :longest], shut)
             mixed = mixed.reshape(count, shape.key_heads, -1, width, shape.head_width).transpose(0, 3, 1, 2, 4)
             hidden = self._feed(layer, hidden + mixed.reshape(count * width, -1) @ layer.attention_out)
         return self._scores(hidden)
@@ -418,7 +319,7 @@ class Llama:
 
     def _feed(self, layer: _Layer, hidden: F) -> F:
         """The gated feed-forward layer (SwiGLU, arXiv 2002.05202)."""
-        both = _normal(hidden, self.shape.epsilon) @ layer.feed_in
+        both = normal(hidden, self.shape.epsilon) @ layer.feed_in
         gate, up = both[:, : self.shape.inner], both[:, self.shape.inner :]
         spread: Any = -gate
         np.minimum(spread, np.float32(80), out=spread)
@@ -431,7 +332,7 @@ class Llama:
         return made
 
     def _scores(self, hidden: F) -> F:
-        made: F = _normal(hidden, self.shape.epsilon) @ self._head
+        made: F = normal(hidden, self.shape.epsilon) @ self._head
         return made
 
     def take(self, logits: F, places: Sequence[int]) -> F:
@@ -448,71 +349,3 @@ class Llama:
         except PolicyError:
             self._spoilt = True
             raise
-
-
-def _normal(hidden: F, epsilon: float) -> F:
-    """Root-mean-square norm (arXiv 1910.07467) without its scale, which the next matrix holds."""
-    squares = np.einsum("nd,nd->n", hidden, hidden)
-    squares /= np.float32(hidden.shape[1])
-    squares += np.float32(epsilon)
-    made: F = hidden * (np.float32(1) / np.sqrt(squares))[:, None]
-    return made
-
-
-def _shut(ends: Ints) -> tuple[int, F] | None:
-    """What hides the tokens after each of ``ends``: from which place on, and 0 or -inf for each place from there.
-
-    Args:
-        ends: the last place each query sees, (rows,) or (rows, queries).
-    """
-    begin, end = int(ends.min()) + 1, int(ends.max()) + 1
-    if begin == end:
-        return None
-    hidden = np.arange(begin, end) > ends[..., None]
-    made = np.where(hidden, np.float32(-np.inf), np.float32(0))
-    return begin, made[:, None, None] if made.ndim == 3 else made[:, None, None, None]
-
-
-def _alike(starts: Ints) -> list[Ints | slice]:
-    """Rows in one group, or in two, where a few long conversations would make all others pay for their length."""
-    count = len(starts)
-    ordered = np.sort(starts)
-    best, cut = count * (int(ordered[-1]) + 1), -1
-    for long in (1, 2, 4, 8, 16, 32, 64, 128):
-        if long * 2 > count:
-            break
-        limit = int(ordered[-long - 1])
-        cost = count * (limit + 1) + _GATHER * long * (int(ordered[-1]) + 1) + _GROUP
-        if cost < best:
-            best, cut = cost, limit
-    if cut < 0:
-        return [slice(None)]
-    return [np.flatnonzero(starts <= cut), np.flatnonzero(starts > cut)]
-
-
-def _attend(asked: F, keys: F, values: F, shut: tuple[int, F] | None) -> F:
-    """Attention of a key head's queries together (grouped queries, arXiv 2305.13245), each to what it may see.
-
-    Args:
-        asked: scaled queries, (rows, key heads, query heads of each · queries, head width).
-        keys: (rows, key heads, head width, tokens).
-        values: (rows, key heads, tokens, head width).
-        shut: see :func:`_shut`.
-    """
-    scores = np.matmul(asked, keys)
-    rows, heads, _, tokens = scores.shape
-    if shut is not None:
-        begin, hidden = shut
-        scores.reshape(rows, heads, -1, hidden.shape[-2], tokens)[..., begin:] += hidden
-    ones = np.ones(tokens, np.float32)
-    highest = scores.reshape(rows, heads, -1).max(axis=2)  # of all queries of a row: one serves them all, as a rule
-    lower = scores - highest[:, :, None, None]
-    np.exp(lower, out=lower)
-    totals = (lower.reshape(-1, tokens) @ ones).reshape(rows, heads, -1, 1)
-    if not totals.min() > _TINY:  # as a rule, not always: a query with far lower scores needs its own highest
-        lower = scores - scores.max(axis=3, keepdims=True)
-        np.exp(lower, out=lower)
-        totals = (lower.reshape(-1, tokens) @ ones).reshape(rows, heads, -1, 1)
-    mixed: F = np.matmul(lower, values)
-    mixed /= totals
-    return mixed

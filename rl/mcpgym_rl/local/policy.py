@@ -11,7 +11,8 @@ from mcpgym.messages import Message
 from mcpgym_rl.local.backend import Backend
 from mcpgym_rl.local.chat import Chat
 from mcpgym_rl.local.directory import ModelDirectory, open_directory
-from mcpgym_rl.local.engine import Engine, Line
+from mcpgym_rl.local.engine import Engine
+from mcpgym_rl.local.line import Line
 from mcpgym_rl.local.llama import Llama, LlamaShape, understands
 from mcpgym_rl.policy import EpisodeContext, PolicyError, Tokens, Turn, Usage
 
