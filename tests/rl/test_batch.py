@@ -212,14 +212,12 @@ def test_tokens_below_the_entropy_threshold_get_no_bonus() -> None:
     assert gradients[1] == 0
 
 
-def test_the_weight_of_the_entropy_bonus_steers_towards_its_target_within_its_bounds() -> None:
-    rl = Rl(entropy_target=(0.2, 0.1), entropy_bounds=(0.001, 0.02), steps=101)
-    assert entropy_weight(rl, 0.01, 0, 0.15) == pytest.approx(0.0105)
-    assert entropy_weight(rl, 0.01, 0, 0.25) == pytest.approx(0.01 / 1.05)
-    assert entropy_weight(rl, 0.01, 100, 0.15) == pytest.approx(0.01 / 1.05)
-    assert entropy_weight(rl, 0.0199, 0, 0.0) == 0.02
-    assert entropy_weight(rl, 0.001, 0, 9.0) == 0.001
-    assert entropy_weight(Rl(), 0.01, 0, 9.0) == 0.01
+def test_the_entropy_bonus_answers_to_how_far_a_batch_is_below_its_target() -> None:
+    rl = Rl(entropy=0.01, entropy_target=(0.2, 0.1), steps=101)
+    weights = [entropy_weight(rl, 0, entropy) for entropy in (0.0, 0.1, 0.15, 0.2, 9.0)]
+    assert weights == pytest.approx([0.01, 0.01, 0.005, 0.0, 0.0])
+    assert entropy_weight(rl, 100, 0.075) == pytest.approx(0.005)
+    assert entropy_weight(Rl(entropy=0.01), 0, 9.0) == 0.01
 
 
 def test_the_average_follows_the_weights() -> None:

@@ -18,7 +18,7 @@ from mcpgym_rl.training.recipe import Curriculum, LineGroups, Rl
 
 def line(name: str, turns: int = 4, survived: int = 0) -> KnownLine:
     made = [Turn(assistant(f"{name} {number}")) for number in range(turns)]
-    return KnownLine("first", (name, "1"), made, 0.5, survived)
+    return KnownLine("first", (name, "1"), made, 0.5, survived=survived)
 
 
 LINES = Lines([line("lost-a"), line("lost-b", 1), line("lost-c", survived=2)], [line("weak-a"), line("weak-b")])
@@ -116,6 +116,19 @@ def test_opponents_off_the_line_are_as_strong_as_the_recipe_says() -> None:
     strengths = [float((spec.task or "").split()[-1]) for spec in plan(rl).specs]
     assert 0.2 < strengths.count(0.0) / len(strengths) < 0.8
     assert all(0.4 <= strength <= 0.6 for strength in strengths if strength)
+
+
+def test_at_a_missed_win_the_opponent_is_perfect_and_the_missing_turn_is_chosen_anew() -> None:
+    missed = KnownLine("first", ("m", "1"), line("m").turns, 0.5, missed_win=True)
+    rl = Rl(groups=40, group_size=2, curriculum=Curriculum(open_share=0, weak_share=1, missed_win_weight=3))
+    made = plan(rl, lines=Lines([], [missed, line("soft")]))
+    by_name: dict[str, list[EpisodeSpec]] = {"m": [], "soft": []}
+    for spec in made.specs:
+        by_name[(spec.task or "").split()[1]].append(spec)
+    assert {(spec.task or "").split()[-1] for spec in by_name["m"]} == {"0"}
+    assert {len(spec.given) for spec in by_name["m"]} == {3}
+    assert all(float((spec.task or "").split()[-1]) >= 0.6 for spec in by_name["soft"])
+    assert len(by_name["m"]) > len(by_name["soft"])
 
 
 def test_the_ids_of_a_given_turn_are_its_own_alone() -> None:

@@ -42,12 +42,16 @@ class Progress:
 @dataclass(frozen=True, slots=True)
 class WeakPoint:
     """A decision that gave chances away without giving the game away: the policy's seat, the moves of both before it,
-    the policy's turns up to and with it, and its cost: the win rate against random play that is lost by it."""
+    the policy's turns up to and with it, and its cost: the win rate against random play that is lost by it.
+
+    ``missed_win`` says that a win could have been forced before it and not after it.
+    """
 
     seat: str
     acts: tuple[str, ...]
     turns: tuple[Turn, ...]
     cost: float
+    missed_win: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,8 @@ def _costs_wins(item: Weighed) -> bool:
 def _weak(item: Weighed) -> WeakPoint:
     point, turn = item.decision.point, item.decision.turn
     assert turn is not None
-    return WeakPoint(point.seat, point.acts, (*point.turns, turn), float(item.regret * item.reached))
+    missed = item.before.guaranteed > item.after.guaranteed
+    return WeakPoint(point.seat, point.acts, (*point.turns, turn), float(item.regret * item.reached), missed)
 
 
 def _contexts(environment: Environment[Any, Any, Any], seed: int | None, twice: bool) -> list[EpisodeContext]:

@@ -32,15 +32,14 @@ class Snapshot:
 class State:
     """Where a run stands between two steps.
 
-    ``step`` is the next one, ``rate_scale`` what the learning rate is multiplied with, ``entropy_weight`` that of the
-    bonus, ``signal`` the share of groups whose rewards differ, averaged over the last steps, ``tasks`` how many
-    ordinary tasks have been played, ``cpu_seconds`` the CPU time so far. ``accepted`` is the cost of the certificate
-    that the run would go back to, ``best`` the least of all (None before the first), ``certificate`` the one with it.
+    ``step`` is the next one, ``rate_scale`` what the learning rate is multiplied with, ``signal`` the share of groups
+    whose rewards differ, averaged over the last steps, ``tasks`` how many ordinary tasks have been played,
+    ``cpu_seconds`` the CPU time so far. ``accepted`` is the cost of the certificate that the run would go back to,
+    ``best`` the least of all (None before the first), ``certificate`` the one with it.
     """
 
     step: int = 0
     rate_scale: float = 1.0
-    entropy_weight: float = 0.0
     signal: float = 1.0
     tasks: int = 0
     cpu_seconds: float = 0.0
@@ -146,13 +145,14 @@ def _plain_line(line: KnownLine) -> dict[str, Any]:
     turns = [
         {"message": turn.message, "ids": None if turn.tokens is None else list(turn.tokens.ids)} for turn in line.turns
     ]
-    how_often = {"cost": line.cost, "survived": line.survived}
-    return {"seat": line.seat, "acts": list(line.acts), "turns": turns, **how_often}
+    what = {"cost": line.cost, "missed_win": line.missed_win, "survived": line.survived}
+    return {"seat": line.seat, "acts": list(line.acts), "turns": turns, **what}
 
 
 def _line(data: dict[str, Any]) -> KnownLine:
     turns = [Turn(turn["message"], tokens=_own_tokens(turn["ids"])) for turn in data["turns"]]
-    return KnownLine(data["seat"], tuple(data["acts"]), turns, data["cost"], data["survived"])
+    what = (data["cost"], data["missed_win"], data["survived"])
+    return KnownLine(data["seat"], tuple(data["acts"]), turns, *what)
 
 
 def _own_tokens(ids: list[int] | None) -> Tokens | None:

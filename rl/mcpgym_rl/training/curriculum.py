@@ -34,13 +34,15 @@ class Plan:
 class KnownLine:
     """A line of the last certificate that training may begin in: the policy's seat, the moves of both, its turns.
 
-    ``cost`` is what is lost by its last turn; ``survived`` counts the certificates before it in which it was open too.
+    ``cost`` is what is lost by its last turn, ``missed_win`` whether that could have forced a win; ``survived`` counts
+    the certificates before it in which the line was there too.
     """
 
     seat: str
     acts: Sequence[str]
     turns: Sequence[Turn]
     cost: float = 1.0
+    missed_win: bool = False
     survived: int = 0
 
 
@@ -54,13 +56,28 @@ class Lines:
 
     def learn(self, found: Certification) -> None:
         """Take over the lines of a new certificate."""
-        before = {(line.seat, tuple(line.acts)): line.survived for line in self.open}
+        before = _survived(self.open)
+        weak = _survived(self.weak)
         self.open = []
         for line in found.lines:
             if line.outcome in ("loss", None) or line.invalid_moves:
                 survived = before.get((line.seat, line.acts), -1) + 1
                 self.open.append(KnownLine(line.seat, line.acts, _own(line.turns), survived=survived))
-        self.weak = [KnownLine(point.seat, point.acts, _own(point.turns), point.cost) for point in found.weak]
+        self.weak = [
+            KnownLine(
+                point.seat,
+                point.acts,
+                _own(point.turns),
+                point.cost,
+                point.missed_win,
+                weak.get((point.seat, point.acts), -1) + 1,
+            )
+            for point in found.weak
+        ]
+
+
+def _survived(lines: Sequence[KnownLine]) -> dict[tuple[str, tuple[str, ...]], int]:
+    return {(line.seat, tuple(line.acts)): line.survived for line in lines}
 
 
 LineTask = Callable[[str, Sequence[str], float, Sequence[Sequence[str]]], str]
@@ -108,7 +125,7 @@ def plan_batch(
         opened = min(most, math.ceil(len(lines.open) * curriculum.groups_per_open_line))
         weak = round(groups * curriculum.weak_share) if lines.weak else 0
         chosen = [(curriculum.open, line) for line in _spread(lines.open, opened, random)]
-        costs = [line.cost for line in lines.weak]
+        costs = [line.cost * (curriculum.missed_win_weight if line.missed_win else 1.0) for line in lines.weak]
         chosen += [(curriculum.weak, line) for line in (random.choices(lines.weak, costs, k=weak) if weak else ())]
         for kind, line in chosen:
             others = [other.acts for other in lines.open if other.seat == line.seat] if kind is curriculum.open else []
@@ -167,9 +184,9 @@ def _line_spec(
 ) -> EpisodeSpec:
     """The line from one of its turns on: the policy's turns before that one are given."""
     count = len(line.turns)
-    back = random.choices(range(len(kind.turns_back)), kind.turns_back)[0]
+    back = 0 if line.missed_win else random.choices(range(len(kind.turns_back)), kind.turns_back)[0]
     given = line.turns[: max(0, count - 1 - back)]
-    perfect = random.random() < kind.perfect_share
+    perfect = line.missed_win or random.random() < kind.perfect_share
     low, high = kind.random_moves
     strength = 0.0 if perfect else round(low + (high - low) * random.random(), 2)
     heat = min(kind.temperature + kind.temperature_step * line.survived, kind.max_temperature)

@@ -102,15 +102,18 @@ class Curriculum(Section):
     weak_share: float = Field(default=0.4, ge=0, le=1)
     """The share of groups that begin at decisions of it that cost wins, the costlier ones more often: they teach to
     punish weak play. The certificate says where to begin, never what to do there."""
+    missed_win_weight: float = Field(default=3.0, gt=0)
+    """How much more often than others of the same cost those decisions come at which a win could have been forced.
+    Their opponent plays perfectly from there, so that missing it again is sure to show."""
     open: LineGroups = LineGroups()
     """How groups begin in open lines."""
     weak: LineGroups = LineGroups(
         turns_back=(4, 1),
-        temperature=1.4,
+        temperature=1.15,
+        temperature_step=0.15,
         hot_share=0.5,
-        temperature_step=0.0,
-        perfect_share=0.6,
-        random_moves=(0.6, 1),
+        perfect_share=0.0,
+        random_moves=(0.6, 1.0),
     )
     """How they begin at weak decisions: the last turn of such a line."""
 
@@ -206,18 +209,14 @@ class Rl(Section):
     max_grad_norm: float = Field(default=1.0, gt=0)
     """Gradients are scaled down to this norm."""
     entropy: float = Field(default=0.01, ge=0)
-    """The weight of the entropy bonus, per token; with a target, that of the first step."""
+    """The weight of the entropy bonus, per token; with a target, the largest it may have."""
+    entropy_target: tuple[float, float] | None = None
+    """Where the entropy of a batch is to be, in nats per token, in the first step and in the last; it is estimated as
+    the mean of -log p over what was sampled at the run's temperature. The bonus has its full weight where a batch has
+    half of it or less, none where it has all of it, and in between a part."""
     entropy_threshold: float = Field(default=0.0, ge=0)
     """Tokens whose entropy is below this, in nats, get no bonus: where the form leaves no choice, none is wanted. The
     few tokens above it are those at which a rollout's course is chosen (arXiv 2506.01939)."""
-    entropy_target: tuple[float, float] | None = None
-    """Where the entropy of a batch is to be, in nats per token, in the first step and in the last; it is estimated as
-    the mean of -log p over what was sampled at the run's temperature. After each step the weight is raised by
-    ``entropy_pace`` where it was below, and lowered where it was above."""
-    entropy_pace: float = Field(default=0.05, gt=0, lt=1)
-    """By how much, as a part of the weight."""
-    entropy_bounds: tuple[float, float] = (1e-4, 0.02)
-    """The least and the largest weight that a target may lead to."""
     kl: float = Field(default=0.0, ge=0)
     """The weight of the KL term that holds the policy to the warm-up's, per token."""
     average: float = Field(default=0.9, ge=0, lt=1)

@@ -67,7 +67,7 @@ class Trainer:
         self.size = setup.environment.size(self.rl.split)
         self.tree = setup.environment.game_tree()
         self.certify = self.rl.certify if self.tree is not None else None
-        self.state = State(entropy_weight=self.rl.entropy, cpu_seconds=setup.spent)
+        self.state = State(cpu_seconds=setup.spent)
         self.accepted: Snapshot | None = None
         self.best: Snapshot | None = None
         self._started = time.process_time() - setup.spent
@@ -106,13 +106,13 @@ class Trainer:
                     row["went_back"] = why  # and nothing is learnt from a batch of the policy that was left
                 else:
                     batch = self._sample_ahead() if rl.overlap else None
-                    done = await self._learn(traces, rewards, plan.groups)
-                if described["entropy"] is not None:
-                    state.entropy_weight = entropy_weight(rl, state.entropy_weight, state.step, described["entropy"])
+                    bonus = entropy_weight(rl, state.step, described["entropy"] or 0.0)
+                    done = await self._learn(traces, rewards, plan.groups, bonus)
+                    row["entropy_weight"] = bonus
                 state.step += 1
                 state.cpu_seconds = time.process_time() - self._started
                 row |= {**described, "signal": signal, "groups": plan.kinds, **({} if done is None else _told(done))}
-                row |= {"entropy_weight": state.entropy_weight, "learning_rate": self._rate(state.step - 1)}
+                row |= {"learning_rate": self._rate(state.step - 1)}
                 row |= {"roll_backs": state.watch.roll_backs}
                 row |= {"cpu_seconds": round(state.cpu_seconds, 3), "sampling_seconds": round(sampled, 3)}
                 metrics.write(row)
@@ -153,8 +153,10 @@ class Trainer:
         self.sampler.refresh()
         return asyncio.create_task(self._sample(self.state.step + 1))
 
-    async def _learn(self, traces: Sequence[Trace], rewards: Sequence[float | None], groups: Sequence[int]) -> Update:
-        """Update the weights from a batch; what the first of its updates saw."""
+    async def _learn(
+        self, traces: Sequence[Trace], rewards: Sequence[float | None], groups: Sequence[int], bonus: float
+    ) -> Update:
+        """Update the weights from a batch, with an entropy bonus of this weight; what the first of its updates saw."""
         rl = self.rl
         advantages: Sequence[Sequence[float] | float | None]
         if rl.advantage == "turn":
@@ -170,8 +172,7 @@ class Trainer:
         check = None if rl.overlap else lambda ratio: self.state.watch.agreement(ratio, rl.guards)
         first: Update | None = None
         for part in minibatches(whole, rl.updates, order):
-            weight = self.state.entropy_weight
-            arguments = (self.model, self.reference, self.optimizer, part, rl, weight, check if first is None else None)
+            arguments = (self.model, self.reference, self.optimizer, part, rl, bonus, check if first is None else None)
             done = await asyncio.to_thread(update, *arguments) if rl.overlap else update(*arguments)
             first = first or done
             if rl.average:

@@ -121,7 +121,8 @@ def update(
         gradient = float(nn.utils.clip_grad_norm_(model.parameters(), rl.max_grad_norm))
         if not math.isfinite(gradient):
             raise FloatingPointError(f"the gradient is {gradient}; the weights are left as they were")
-        optimizer.step()
+        if gradient:  # else momentum alone would move the weights
+            optimizer.step()
     mean = 1 / max(trained, 1)
     return Update(loss_sum, entropy_sum * mean, log_ratio, gradient, clipped * mean, kl_sum, trained)
 
@@ -137,15 +138,16 @@ def learning_rate(rl: Rl, step: int) -> float:
     return rl.learning_rate * (rl.final_rate + (1 - rl.final_rate) * left)
 
 
-def entropy_weight(rl: Rl, weight: float, step: int, entropy: float) -> float:
-    """The weight of the entropy bonus after ``step`` (from 0), whose batch had this ``entropy``, in nats per token."""
+def entropy_weight(rl: Rl, step: int, entropy: float) -> float:
+    """The weight of the entropy bonus in ``step`` (from 0) for a batch of this ``entropy``, in nats per token.
+
+    It answers to the batch alone: what remembers overshoots.
+    """
     if rl.entropy_target is None:
-        return weight
+        return rl.entropy
     first, last = rl.entropy_target
     wanted = first + (last - first) * min(1.0, step / max(rl.steps - 1, 1))
-    low, high = rl.entropy_bounds
-    pace = 1 + rl.entropy_pace
-    return min(high, max(low, weight * pace if entropy < wanted else weight / pace))
+    return rl.entropy * min(1.0, max(0.0, 2 * (1 - entropy / wanted)))
 
 
 @torch.no_grad()
