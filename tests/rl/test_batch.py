@@ -160,6 +160,9 @@ def test_a_batch_without_signal_moves_nothing_not_even_by_momentum() -> None:
     before = copy.deepcopy(model.state_dict())
     done = update(model, None, optimizer, make_batch([TWO_TURNS], [0.0], temperature=1.0), Rl())
     assert done.tokens == 0
+    kept = make_batch([TWO_TURNS], [0.0], temperature=1.0, keep_without_signal=True)
+    done = update(model, None, optimizer, kept, Rl(entropy=0.0))
+    assert done.tokens > 0
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
