@@ -1,4 +1,4 @@
-"""The benchmark runs, and counts what it says it counts. (Its figures are no test: machines differ.)"""
+"""The benchmarks run, and count what they say they count. (Their figures are no test: machines differ.)"""
 
 from __future__ import annotations
 
@@ -21,3 +21,29 @@ def test_the_benchmark_measures_every_lane(tmp_path: Path) -> None:
     assert made["ratio_to_bare"]["bare"] == 1.0
     for group in made.values():
         assert all(value > 0 for value in group.values()), made
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_training_benchmark_measures_both_sides(tmp_path: Path) -> None:
+    pytest.importorskip("trl", reason="TRL is in the extra bench")
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests.bench.training", "--quick", "--json", str(figures)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=590)
+    assert done.returncode == 0, done.stderr
+    made = json.loads(figures.read_text())
+    games, step = made["games"], made["step"]
+    for who in ("ours", "ours_all_tokens", "trl"):
+        assert step[who]["seconds"] > step[who]["playing"] > 0 < step[who]["learning"], who
+        assert step[who]["turns"] >= games, who
+    assert step["ours_all_tokens"]["trained_tokens"] >= 2 * games <= step["trl"]["trained_tokens"]
+    assert step["trl"]["generating"] < step["trl"]["playing"]
+    for who in ("ours", "trl"):
+        ends = step["played"][who]
+        assert sum(ends.values()) == games, "one step is counted"
+        assert sum(ends.values()) > ends.get("unfinished", 0), "some games came to their end"
+        assert step["played"][f"{who}_calls"] >= games, "tools were called"
+    decoded = made["decoding"]
+    assert decoded["games"] == made["loop"]["games"] == games
+    assert min(decoded["ours"], decoded["theirs"], decoded["our_step"], decoded["their_step"]) > 0
+    assert made["loop"]["microseconds_a_turn"] > 0

@@ -125,22 +125,21 @@ def compare(path: Path, traces: Sequence[Trace], rounds: int) -> Decoding:
     ours, theirs = Ours(path, len(games)), Theirs(path)
     longest = [[token for chunk in chunks for token in [*chunk, *[0] * tokens]][:-tokens] for chunks in games]
 
-    def step(one: Callable[[int], None]) -> float:
-        """A decoding step: what more tokens cost more."""
-        return (_seconds(lambda: one(DECODED + 1)) - _seconds(lambda: one(1))) / DECODED / len(games)
-
-    def ours_once(count: int) -> int:
+    def our_turn(count: int) -> int:
         return asyncio.run(ours.games([[ids] for ids in longest], count))
+
+    def step(turn: Callable[[int], Any]) -> float:
+        """A decoding step a row: what more tokens cost more."""
+        return (_timed(turn, DECODED + 1)[0] - _timed(turn, 1)[0]) / DECODED / len(games)
 
     spent: list[tuple[float, float, float, float]] = []
     for number in range(rounds + 1):
-        checked: list[int] = []
-        mine = _seconds(lambda: checked.append(asyncio.run(ours.games(games, tokens))))
-        other = _seconds(lambda: checked.append(theirs.games(games, tokens)))
-        if checked != [turns * tokens] * 2:
-            raise AssertionError(f"both must sample {turns * tokens} tokens; they sampled {checked}")
-        steps = step(lambda count: ours_once(count)), step(lambda count: theirs.turn(longest, count))
-        if number:
+        mine, our_count = _timed(lambda count: asyncio.run(ours.games(games, count)), tokens)
+        other, their_count = _timed(lambda count: theirs.games(games, count), tokens)
+        if our_count != turns * tokens or their_count != turns * tokens:
+            raise AssertionError(f"both must sample {turns * tokens} tokens, not {our_count} and {their_count}")
+        steps = step(our_turn), step(lambda count: theirs.turn(longest, count))
+        if number:  # the first is to get warm
             spent.append((mine / len(games), other / len(games), *steps))
     our, their, our_step, their_step = (median(values) for values in zip(*spent, strict=True))
     return Decoding(
@@ -156,7 +155,7 @@ def compare(path: Path, traces: Sequence[Trace], rounds: int) -> Decoding:
     )
 
 
-def _seconds(work: Callable[[], Any]) -> float:
+def _timed(work: Callable[[int], Any], count: int) -> tuple[float, Any]:
     started = time.process_time()
-    work()
-    return time.process_time() - started
+    made = work(count)
+    return time.process_time() - started, made

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,12 @@ from tests.bench.trl_side import Played, TrlSide, TrlStep
 from tests.bench.warmed_up import NAME, load
 
 from mcpgym import load_environment
-from mcpgym.control import LocalControl
+from mcpgym.control import Call, CallResult, LocalControl
 from mcpgym.episodes import Episodes
 from mcpgym_rl.lanes import ControlLane
-from mcpgym_rl.traces import Trace
-from mcpgym_rl.training.curriculum import Lines, Plan, plan_batch
+from mcpgym_rl.run import EpisodeSpec
+from mcpgym_rl.training.curriculum import Lines, plan_batch
 from mcpgym_rl.training.recipe import Rl, make_recipe
-from mcpgym_rl.training.rewarding import reward_of
 from mcpgym_rl.training.trainer import Setup, Trainer
 
 WORTH = {"win": 1.0, "draw": 0.5, "loss": -0.5, "unfinished": -0.5}
@@ -27,13 +27,12 @@ WORTH = {"win": 1.0, "draw": 0.5, "loss": -0.5, "unfinished": -0.5}
 
 @dataclass(frozen=True)
 class OurStep:
-    """CPU seconds of one step, and of its part that plays; what was sampled, and what was trained on."""
+    """CPU seconds of one step and of its part that plays, how many calls were answered, and the row it wrote."""
 
     total: float
     playing: float
-    tokens: int
-    turns: int
-    trained: int
+    calls: int
+    row: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -44,63 +43,96 @@ class Sides:
     everything: Sequence[OurStep]
     theirs: Sequence[TrlStep]
     played: Played
-    traces: Sequence[Trace]
+
+
+class Counting(LocalControl):
+    """A control plane in process that counts calls."""
+
+    calls = 0
+
+    async def step(self, calls: Sequence[Call]) -> list[CallResult]:
+        """Answer the calls."""
+        self.calls += len(calls)
+        return await super().step(calls)
 
 
 class OurSide:
-    """The trainer that ``mcpgym train`` runs, step by step, without certificates and checkpoints."""
+    """The trainer that ``mcpgym train`` runs, held after each of its steps. It lives in a thread of its own, which
+    waits while it is not its turn."""
 
-    def __init__(self, path: Path, folder: Path, rl: dict[str, Any]) -> None:
-        recipe = make_recipe({"environment": NAME, "rl": rl})
+    def __init__(self, path: Path, folder: Path, settings: Mapping[str, Any], steps: int) -> None:
+        recipe = make_recipe({"environment": NAME, "rl": {**settings, "steps": steps, "checkpoint_every": steps + 1}})
         assert recipe.rl is not None
         self.rl: Rl = recipe.rl
         environment = load_environment(NAME)
         model, chat = load(path)
-        lane = ControlLane(LocalControl(Episodes({NAME: environment})))
-        self.trainer = Trainer(Setup(recipe, model, chat, environment, lane, folder))
+        self._control = Counting(Episodes({NAME: environment}))
+        folder.mkdir()
+        setup = Setup(recipe, model, chat, environment, ControlLane(self._control), folder)
+        self._trainer = Trainer(setup, self._held)
+        self._go, self._done = threading.Semaphore(0), threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._train, daemon=True)
+        self._row: Mapping[str, Any] | None = None
+        self._error: BaseException | None = None
         self.steps: list[OurStep] = []
-        self.traces: list[Trace] = []
-
-    def plan(self, step: int) -> Plan:
-        """The episodes of a step."""
-        return plan_batch(self.rl, NAME, {}, self.trainer.size, self.trainer.setup.recipe.seed, step, Lines())
 
     def step(self) -> None:
-        """Play a batch and learn from it."""
-        asyncio.run(self._step())
-
-    async def _step(self) -> None:
+        """One step."""
+        if not self.steps:
+            self._thread.start()
+        self._row, calls = None, self._control.calls
         started = time.process_time()
-        plan, traces = await self.trainer._sample()
-        played = time.process_time()
-        rewards = [reward_of(trace, self.rl.rewards) for trace in traces]
-        done = await self.trainer._learn(traces, rewards, plan.groups)
+        self._go.release()
+        self._done.acquire()
         total = time.process_time() - started
-        self.trainer.state.step += 1
-        tokens = sum(sum(trace.tokens.mask) for trace in traces if trace.tokens is not None)
-        turns = sum(trace.turns for trace in traces)
-        self.steps.append(OurStep(total, played - started, tokens, turns, done.tokens))
-        self.traces += traces
+        if self._row is None:
+            raise AssertionError("our training ended early") from self._error
+        self.steps.append(OurStep(total, self._row["sampling_seconds"], self._control.calls - calls, self._row))
+
+    def _train(self) -> None:
+        self._go.acquire()
+        try:
+            asyncio.run(self._trainer.train())
+        except BaseException as error:
+            self._error = error
+        self._done.release()
+
+    def _held(self, row: Mapping[str, Any]) -> None:
+        self._row = row
+        self._done.release()
+        self._go.acquire()
+
+
+def settings(groups: int, size: int) -> dict[str, Any]:
+    """The recipe's table ``rl`` of both sides."""
+    return {
+        "groups": groups,
+        "group_size": size,
+        "learning_rate": 1e-4,
+        "schedule": "constant",
+        "certify": False,
+        "rewards": {"game_outcome": WORTH},
+    }
+
+
+def specs(rl: Rl, step: int) -> list[EpisodeSpec]:
+    """The episodes of a step."""
+    size = load_environment(NAME).size(rl.split)
+    return plan_batch(rl, NAME, {}, size, 0, step, Lines()).specs
 
 
 def compare(path: Path, folder: Path, groups: int, size: int, rounds: int) -> Sides:
     """``rounds`` steps of each side in turn, and one before them that is not counted."""
-    rl = {
-        "groups": groups,
-        "group_size": size,
-        "learning_rate": 1e-4,
-        "certify": False,
-        "rewards": {"game_outcome": WORTH},
-    }
-    ours = OurSide(path, folder / "ours", rl)
-    everything = OurSide(path, folder / "everything", {**rl, "advantage": "rollout", "train_without_signal": True})
-    plans = [ours.plan(step).specs[::size] for step in range(rounds + 1)]  # TRL wants its tasks beforehand
-    theirs = TrlSide(path, folder / "trl", ours.rl, plans)
+    rl = settings(groups, size)
+    ours = OurSide(path, folder / "ours", rl, rounds + 1)
+    all_of_it = {**rl, "advantage": "rollout", "train_without_signal": True}
+    everything = OurSide(path, folder / "everything", all_of_it, rounds + 1)
+    firsts = [specs(ours.rl, step)[::size] for step in range(rounds + 1)]  # TRL wants its tasks beforehand
+    theirs = TrlSide(path, folder / "trl", ours.rl, firsts)
 
     def before_step() -> None:
         ours.step()
         everything.step()
 
     theirs.run(before_step)
-    traces = ours.traces[groups * size :]
-    return Sides(ours.steps[1:], everything.steps[1:], theirs.steps[1:], theirs.played, traces)
+    return Sides(ours.steps[1:], everything.steps[1:], theirs.steps[1:], theirs.played)

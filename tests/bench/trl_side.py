@@ -16,7 +16,7 @@ from typing import Any
 
 from datasets import Dataset
 from tests.bench.warmed_up import NAME, load
-from transformers import AutoTokenizer, TrainerCallback
+from transformers import AutoTokenizer, PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from mcpgym.episode import Episode
@@ -31,7 +31,6 @@ class Played:
     """What TRL's games came to."""
 
     calls: int = 0
-    refused: int = 0
     late: int = 0
     outcomes: list[str | None] = field(default_factory=list)
 
@@ -45,6 +44,7 @@ class TrlStep:
     generating: float
     tokens: int
     turns: int
+    calls: int
 
 
 def environment_class(episodes: Episodes, loop: asyncio.AbstractEventLoop, worth: Mapping[str, float], played: Played):
@@ -72,7 +72,6 @@ def environment_class(episodes: Episodes, loop: asyncio.AbstractEventLoop, worth
                 return "The game is over."
             answer = loop.run_until_complete(self._episode.call("play", {"position": position}))
             played.calls += 1
-            played.refused += answer.is_error
             return answer.text
 
         def get_reward(self) -> float:
@@ -82,6 +81,10 @@ def environment_class(episodes: Episodes, loop: asyncio.AbstractEventLoop, worth
             return worth[outcome or "unfinished"]
 
     return InProcess
+
+
+MICRO_BATCH = 64
+"""Rollouts whose gradients TRL computes at once."""
 
 
 class TrlSide:
@@ -158,12 +161,15 @@ class TrlSide:
                 before_step()
                 side._generating = side._playing = 0.0
                 side._turns = side._tokens = 0
+                self.calls = side.played.calls
                 self.started = time.process_time()
 
             def on_step_end(self, *args: Any, **rest: Any) -> None:
                 spent = time.process_time() - self.started
-                side.steps.append(TrlStep(spent, side._playing, side._generating, side._tokens, side._turns))
+                calls = side.played.calls - self.calls
+                side.steps.append(TrlStep(spent, side._playing, side._generating, side._tokens, side._turns, calls))
 
+        self.trainer.remove_callback(PrinterCallback)
         self.trainer.add_callback(Clock())
         self.trainer.train()
 
@@ -185,7 +191,3 @@ class TrlSide:
 
     def _count_played(self, seconds: float, made: Any) -> None:
         self._playing += seconds
-
-
-MICRO_BATCH = 256
-"""Rollouts whose gradients TRL computes at once."""

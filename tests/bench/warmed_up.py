@@ -34,15 +34,14 @@ class GamesWithGoodbye(PlayedGames):
             place += 256
 
 
-def make_model(folder: Path, steps: int) -> Path:
-    """The directory of a new model after ``steps`` updates on games of the one-ply teacher."""
+def make_model(folder: Path, steps: int) -> None:
+    """In ``folder``, a directory ``warm``: a new model after ``steps`` updates on games of the one-ply teacher."""
     environment = load_environment(NAME)
     source = new_model(environment, folder / "new", seed=0)
     model, chat = load_model(source, ModelSection())
     games = GamesWithGoodbye(environment, make_policy("teacher:skill=0.9", environment), chat)
     fit(model, games, SftConfig(steps=steps, warm_up_steps=min(50, steps // 4)))
     save_model(model, source, folder / "warm")
-    return folder / "warm"
 
 
 def load(path: Path) -> tuple[Any, Chat]:
