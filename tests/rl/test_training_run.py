@@ -51,9 +51,9 @@ def train(folder: Path, **rl: Any) -> Path:
 
 @pytest.mark.slow
 def test_a_new_model_learns_what_pays_from_its_reward_alone(tmp_path: Path) -> None:
-    rows = read_metrics(train(tmp_path / "run") / "rl")
+    rows = read_metrics(train(tmp_path / "run", steps=14) / "rl")
     assert rows[0]["reward"] < 0.6  # its teacher says anything
-    assert rows[-1]["reward"] > 0.9
+    assert sum(row["reward"] for row in rows[-4:]) / 4 > 0.8
     assert max(row["log_ratio"] for row in rows) < 1e-3
     assert (tmp_path / "run" / "rl" / "curves.png").stat().st_size > 10_000
     assert any((tmp_path / "run" / "rl" / "tensorboard").iterdir())

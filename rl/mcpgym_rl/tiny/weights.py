@@ -12,11 +12,16 @@ if TYPE_CHECKING:
     from mcpgym_rl.new_model import ModelSize
 
 
+OUTPUTS = ("o_proj.weight", "down_proj.weight")
+OUTPUT_SCALE = 0.2
+
+
 def first_weights(size: ModelSize, vocabulary: int, seed: int) -> dict[str, NDArray[np.float32]]:
     """The tensors of a LlamaForCausalLM by name, as ``model.safetensors`` has them (output tied to the embedding).
 
     Matrices are normal with the standard deviation 1 / √hidden_size, or ``size.init_std``; norms are 1. Much smaller
-    ones, as are usual for large models, leave a tiny one unable to learn to copy.
+    ones, as are usual for large models, leave a tiny one unable to learn to copy. Those that write a layer's output have
+    a fifth of it: else what random layers add drowns what the tokens are.
     """
     import numpy as np
 
@@ -26,7 +31,8 @@ def first_weights(size: ModelSize, vocabulary: int, seed: int) -> dict[str, NDAr
         if len(shape) == 1:
             made[name] = np.ones(shape, np.float32)
         else:
-            made[name] = random.standard_normal(shape, np.float32) * np.float32(size.standard_deviation)
+            scale = size.standard_deviation * (OUTPUT_SCALE if name.endswith(OUTPUTS) else 1.0)
+            made[name] = random.standard_normal(shape, np.float32) * np.float32(scale)
     return made
 
 
