@@ -229,7 +229,9 @@ def evaluate(
     policy: Annotated[
         str,
         typer.Option(
-            "--policy", "-p", help="random, expert, script:FILE or openai:MODEL@BASE_URL (key: OPENAI_API_KEY)."
+            "--policy",
+            "-p",
+            help="random, expert, teacher:skill=S, local:MODEL, script:FILE or openai:MODEL@BASE_URL (OPENAI_API_KEY).",
         ),
     ],
     split: Annotated[str, typer.Option(help="The split to take tasks from.")] = "test",
