@@ -20,8 +20,8 @@ def first_weights(size: ModelSize, vocabulary: int, seed: int) -> dict[str, NDAr
     """The tensors of a LlamaForCausalLM by name, as ``model.safetensors`` has them (output tied to the embedding).
 
     Matrices are normal with the standard deviation 1 / √hidden_size, or ``size.init_std``; norms are 1. Much smaller
-    ones, as are usual for large models, leave a tiny one unable to learn to copy. Those that write a layer's output have
-    a fifth of it: else what random layers add drowns what the tokens are.
+    ones, as are usual for large models, leave a tiny one unable to learn to copy. Those that write a layer's output
+    have a fifth of it: else what random layers add drowns what the tokens are.
     """
     import numpy as np
 

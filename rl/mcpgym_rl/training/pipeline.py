@@ -27,10 +27,12 @@ from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes
 from mcpgym.errors import ConfigurationError
 from mcpgym.registry import load_environment
+from mcpgym_rl.certificate import certify
 from mcpgym_rl.files import write_atomically
 from mcpgym_rl.games import PlayedGames
 from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.local.directory import open_directory
+from mcpgym_rl.local.policy import LocalPolicy
 from mcpgym_rl.new_model import new_model
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.sft import SftStep, fit
@@ -139,9 +141,25 @@ class Pipeline:
             draw_curves(folder, f"{self.recipe.environment}, seed {self.recipe.seed}")
         save_model(trainer.averaged, self.folder / "initial", self.folder / "model")
         if state.certificate is not None:
-            write_atomically(self.folder / "certificate.json", state.certificate)
+            state.certificate = self._certified()
         self._done("rl", state.cpu_seconds - spent)
         return state
+
+    def _certified(self) -> dict[str, Any]:
+        """The certificate of the model as it was written: of the files, not of what was in memory."""
+        rl = self.recipe.rl
+        assert rl is not None
+        policy = LocalPolicy(self.folder / "model", max_new_tokens=rl.max_new_tokens, device=self.recipe.model.device)
+
+        async def work() -> dict[str, Any]:
+            try:
+                return (await certify(policy, self.environment)).certificate
+            finally:
+                await policy.aclose()
+
+        made = asyncio.run(work())
+        write_atomically(self.folder / "certificate.json", made)
+        return made
 
     def _publish(self, source: Path) -> None:
         target = self.folder / "model"
