@@ -92,7 +92,7 @@ def _step(sides: Any, games: int) -> dict[str, Any]:
         "turns": middle(step.turns for step in sides.theirs),
         "trained_tokens": middle(step.tokens for step in sides.theirs),
     }
-    played = {"ours": dict(ends), "trl": dict(their_ends), "our_calls": calls, "trl_calls": their_calls}
+    played = {"ours": dict(ends), "trl": dict(their_ends), "ours_calls": calls, "trl_calls": their_calls}
     played |= {"trl_calls_after_the_end": sides.played.late}
     return {"ours": ours(sides.ours), "ours_all_tokens": ours(sides.everything), "trl": theirs, "played": played}
 
@@ -101,9 +101,9 @@ def report(console: Console, made: dict[str, Any]) -> None:
     """The tables."""
     step, decoded, loop = made["step"], made["decoding"], made["loop"]
     table = Table(title=f"One training step: {made['games']} games and an update", title_justify="left")
-    for heading in ("who", "CPU s", "playing", "learning", "turns", "trained tokens", "TRL / this"):
+    for heading in ("who", "CPU s", "playing", "learning", "turns", "trained", "TRL / this"):
         table.add_column(heading, justify="left" if heading == "who" else "right")
-    names = {"ours": "mcpgym", "ours_all_tokens": "mcpgym, every token trained on", "trl": "TRL, GRPOTrainer"}
+    names = {"ours": "mcpgym", "ours_all_tokens": "mcpgym, all tokens", "trl": "TRL"}
     for key, name in names.items():
         row = step[key]
         parts = [f"{row[part]:.2f}" for part in ("seconds", "playing", "learning")]
