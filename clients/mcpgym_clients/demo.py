@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mcpgym.control import ControlPlane
-from mcpgym.registry import load_environment
+from mcpgym.registry import environment_class, load_environment
 from mcpgym_clients import connect
 from mcpgym_clients.boards import draw, read_board
 from mcpgym_clients.connection import own_server
@@ -28,6 +29,7 @@ from mcpgym_clients.failures import CommandFailed
 from mcpgym_clients.files import run_folder
 from mcpgym_clients.report import number, percent
 from mcpgym_rl.lanes import McpLane
+from mcpgym_rl.packaged import MODELS, packaged_file
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.traces import Trace, read_traces
 
@@ -37,6 +39,7 @@ PERFECT_OPPONENT = {"min_random_move_prob": "0", "max_random_move_prob": "0"}
 _RIGHT = frozenset({"games", "measured", "95 % interval", "exact"})
 _TABLE_WIDTH = 76
 """Columns that the table needs; on a narrower terminal its lines are wrapped, and no number is cut off."""
+OUTCOMES = ("win", "draw", "loss")
 BAND = 0.999
 """Outside this interval around the measured share, the exact value says that something is wrong."""
 
@@ -91,8 +94,25 @@ def parts(games: int) -> list[Part]:
             PERFECT_OPPONENT,
             {"win": 0.0, "draw": 1.0, "loss": 0.0},
         ),
+        *_master(games),
         Part("reverse-text", "reverse-text", "expert", "", 10),
         Part("double-check", "double-check", "expert", "", 10),
+    ]
+
+
+def _master(games: int) -> list[Part]:
+    """The model that ships with the game, at temperature 0; its exact shares stand in its certificate."""
+    path = packaged_file(environment_class(GAME), MODELS, "default", "certificate.json")
+    if path is None:
+        return []
+    certificate = json.loads(path.read_text("utf-8"))
+    policy = "local:default"
+    random, perfect = (
+        {name: certificate[part][name] for name in OUTCOMES} for part in ("versus_random", "versus_perfect")
+    )
+    return [
+        Part("master", GAME, policy, "random play", games // 2, RANDOM_OPPONENT, random, "thin"),
+        Part("master-perfect", GAME, policy, "perfect play", 40, PERFECT_OPPONENT, perfect, "thin"),
     ]
 
 
