@@ -54,6 +54,8 @@ def run(options: TrainOptions) -> int:
             outcome = Pipeline(recipe, folder, progress.report).run()
         except TrainingStopped as error:
             raise CommandFailed(f"{error}. Everything up to here is in {folder}") from None
+        except FloatingPointError as error:
+            raise CommandFailed(f"{error}. Try a lower learning rate") from None
         except KeyboardInterrupt:
             talk().print(f"interrupted; go on with: mcpgym train --resume {escaped(folder)}", soft_wrap=True)
             raise

@@ -70,61 +70,81 @@ class Trainer:
         self.state = State(cpu_seconds=setup.spent)
         self.accepted: Snapshot | None = None
         self.best: Snapshot | None = None
+        self._certificate: dict[str, Any] = {}
         self._started = time.process_time() - setup.spent
 
     async def train(self) -> State:
         """Train until the certificate is reached or the steps, the time or the patience are at an end.
 
+        A guard that stops a run which has a certificate ends it there: the best state is the result, and ``finished``
+        says why.
+
         Raises:
-            TrainingStopped: a guard stopped it; the checkpoint holds the last good state.
+            TrainingStopped: a guard stopped it before there was anything to keep.
         """
-        rl, state = self.rl, self._resume()
+        state = self._resume()
         with Metrics(self.setup.folder, state.step) as metrics:
-            batch: asyncio.Task[tuple[Plan, list[Trace]]] | None = None
-            while True:
-                row: dict[str, Any] = {"step": state.step}
-                due = self.certify and state.step >= self.certify.start and state.step % self.certify.every == 0
-                if due:
-                    await self._certify(row)
-                if state.finished or state.step >= rl.steps or self._out_of_time():
-                    state.finished = state.finished or ("steps" if state.step >= rl.steps else "cpu_seconds")
-                    if "certificate" in row:
-                        row["cpu_seconds"] = round(time.process_time() - self._started, 3)
-                        metrics.write(row)
-                        self.report(row)
-                    break
-                started = time.process_time()
-                plan, traces = await (batch or self._sample(state.step))
-                sampled = time.process_time() - started
-                rewards = [reward_of(trace, rl.rewards) for trace in traces]
-                signal = _signal(rewards, plan.groups)
-                state.signal += 0.2 * (signal - state.signal)
-                state.tasks += plan.kinds["ordinary"]
-                described = describe_batch(traces, rewards, rl.temperature)
-                batch, done = None, None
-                if (why := state.watch.batch(traces, signal, rl.guards)) and self._roll_back(why):
-                    row["went_back"] = why  # and nothing is learnt from a batch of the policy that was left
-                else:
-                    batch = self._sample_ahead() if rl.overlap else None
-                    bonus = entropy_weight(rl, state.step, described["entropy"] or 0.0)
-                    done = await self._learn(traces, rewards, plan.groups, bonus)
-                    row["entropy_weight"] = bonus
-                state.step += 1
-                state.cpu_seconds = time.process_time() - self._started
-                row |= {**described, "signal": signal, "groups": plan.kinds, **({} if done is None else _told(done))}
-                row |= {"learning_rate": self._rate(state.step - 1)}
-                row |= {"roll_backs": state.watch.roll_backs}
-                row |= {"cpu_seconds": round(state.cpu_seconds, 3), "sampling_seconds": round(sampled, 3)}
-                metrics.write(row)
-                self.report(row)
-                if state.step % rl.checkpoint_every == 0:
-                    self._save()
-            if batch is not None:
-                batch.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await batch
-            self._finish()
+            try:
+                await self._loop(metrics)
+            except TrainingStopped as stopped:
+                if self.best is None:
+                    raise
+                state.finished = str(stopped)
+        self._finish()
         return state
+
+    async def _loop(self, metrics: Metrics) -> None:
+        """Step by step: certify, sample, compare, learn."""
+        rl, state = self.rl, self.state
+        ahead: asyncio.Task[tuple[Plan, list[Trace]]] | None = None
+        while not await self._finished(metrics):
+            row: dict[str, Any] = {"step": state.step, **self._certificate}
+            started = time.process_time()
+            plan, traces = await (ahead or self._sample(state.step))
+            sampled = time.process_time() - started
+            rewards = [reward_of(trace, rl.rewards) for trace in traces]
+            signal = _signal(rewards, plan.groups)
+            state.signal += 0.2 * (signal - state.signal)
+            state.tasks += plan.kinds["ordinary"]
+            described = describe_batch(traces, rewards, rl.temperature)
+            row |= {**described, "signal": signal, "groups": plan.kinds}
+            ahead = None
+            if (why := state.watch.batch(traces, signal, rl.guards)) and self._roll_back(why):
+                row["went_back"] = why  # and nothing is learnt from a batch of the policy that was left
+            else:
+                ahead = self._sample_ahead() if rl.overlap and state.step + 1 < rl.steps else None
+                bonus = entropy_weight(rl, state.step, described["entropy"] or 0.0)
+                done = await self._learn(traces, rewards, plan.groups, bonus)
+                row |= {**_told(done), "entropy_weight": bonus, "learning_rate": self._rate(state.step)}
+            state.step += 1
+            state.cpu_seconds = time.process_time() - self._started
+            row |= {"roll_backs": state.watch.roll_backs, "cpu_seconds": round(state.cpu_seconds, 3)}
+            row["sampling_seconds"] = round(sampled, 3)
+            metrics.write(row)
+            self.report(row)
+            if state.step % rl.checkpoint_every == 0:
+                self._save()
+        if ahead is not None:
+            ahead.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await ahead
+
+    async def _finished(self, metrics: Metrics) -> bool:
+        """Whether there is no further step; certifies where that is due, for the certificate may be the end."""
+        state, self._certificate = self.state, {}
+        due = self.certify and state.step >= self.certify.start and state.step % self.certify.every == 0
+        if due:
+            await self._certify(self._certificate)
+        if not state.finished and state.step >= self.rl.steps:
+            state.finished = "steps"
+        if not state.finished and self._out_of_time():
+            state.finished = "cpu_seconds"
+        if state.finished and self._certificate:
+            seconds = round(time.process_time() - self._started, 3)
+            row = {"step": state.step, **self._certificate, "cpu_seconds": seconds}
+            metrics.write(row)
+            self.report(row)
+        return bool(state.finished)
 
     async def _sample(self, step: int) -> tuple[Plan, list[Trace]]:
         """Play the episodes of the batch of ``step``."""
