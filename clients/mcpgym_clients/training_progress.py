@@ -25,6 +25,7 @@ class TrainingProgress:
         self._totals = {
             "warm-up": recipe.warm_up.sft.steps if recipe.warm_up else 0,
             "rl": recipe.rl.steps if recipe.rl else 0,
+            **{f"rl-{number}": rl.steps for number, rl in enumerate(recipe.then, 2)},
         }
         self._said = 0.0
         self._began: dict[str, tuple[float, int]] = {}

@@ -5,7 +5,7 @@ Each stage leaves what it made before the next begins, so a run that was killed 
     recipe.json       the recipe, complete
     stages.json       the CPU seconds of each stage that is done
     initial/          the model as it began, warmed-up/ after the warm-up, model/ at the end
-    warm-up/  rl/     metrics.jsonl, checkpoints, and for rl TensorBoard's events and curves.png
+    warm-up/  rl/     metrics.jsonl, checkpoints, and for rl (rl-2, …) TensorBoard's events and curves.png
     certificate.json  of the end, where the game has a tree
 """
 
@@ -39,10 +39,8 @@ from mcpgym_rl.sft import SftStep, fit
 from mcpgym_rl.training.checkpoint import State
 from mcpgym_rl.training.curves import draw_curves
 from mcpgym_rl.training.models import load_model, save_model
-from mcpgym_rl.training.recipe import Recipe
+from mcpgym_rl.training.recipe import Recipe, Rl
 from mcpgym_rl.training.trainer import Setup, Trainer
-
-STAGES = ("initial", "warm-up", "rl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +87,18 @@ class Pipeline:
         self._stage("initial", self._initial)
         if self.recipe.warm_up is not None:
             self._stage("warm-up", self._warm_up)
+        source = self.folder / ("warmed-up" if self.recipe.warm_up else "initial")
         finished, certificate = "warm-up", None
-        if self.recipe.rl is not None:
-            state = self._reinforce()
+        for number, rl in enumerate(filter(None, (self.recipe.rl, *self.recipe.then)), 1):
+            stage = "rl" if number == 1 else f"rl-{number}"
+            state = self._reinforce(stage, rl, source)
             finished, certificate = state.finished or "", state.certificate
-        else:
-            self._publish(self.folder / ("warmed-up" if self.recipe.warm_up else "initial"))
+            source = self.folder / stage / "model"
+            if finished == "certified":
+                break
+        self._publish(source)
+        if certificate is not None:
+            certificate = self._certified()
         return Outcome(self.folder / "model", certificate, finished, sum(self._spent().values()))
 
     # The stages.
@@ -122,34 +126,27 @@ class Pipeline:
         fit(model, games, warm_up.sft, self.folder / "warm-up", on_step=told)
         save_model(model, self.folder / "initial", self.folder / "warmed-up")
 
-    def _reinforce(self) -> State:
-        """Reinforcement learning to its end, and what comes of it: the model, its certificate, its curves."""
-        folder = self.folder / "rl"
+    def _reinforce(self, stage: str, rl: Rl, source: Path) -> State:
+        """One stage of reinforcement learning, from the model in ``source`` to its end; its model and its curves."""
+        folder = self.folder / stage
         folder.mkdir(exist_ok=True)
-        warm = self.recipe.warm_up is not None
-        model, chat = load_model(
-            self.folder / ("warmed-up" if warm else "initial"), self.recipe.model, self.recipe.seed
-        )
-        control = LocalControl(Episodes({self.environment.name: self.environment}))
-        lane = ControlLane(control)
-        spent = sum(value for stage, value in self._spent().items() if stage != "rl")
-        setup = Setup(self.recipe, model, chat, self.environment, lane, folder, spent)
-        trainer = Trainer(setup, lambda row: self.report("rl", row))
+        recipe = self.recipe.model_copy(update={"rl": rl, "then": ()})
+        model, chat = load_model(source, recipe.model, recipe.seed)
+        lane = ControlLane(LocalControl(Episodes({self.environment.name: self.environment})))
+        spent = sum(value for name, value in self._spent().items() if name < stage or not name.startswith("rl"))
+        setup = Setup(recipe, model, chat, self.environment, lane, folder, spent)
+        trainer = Trainer(setup, lambda row: self.report(stage, row))
         try:
             state = asyncio.run(trainer.train())
         finally:
-            draw_curves(folder, f"{self.recipe.environment}, seed {self.recipe.seed}")
-        save_model(trainer.averaged, self.folder / "initial", self.folder / "model")
-        if state.certificate is not None:
-            state.certificate = self._certified()
-        self._done("rl", state.cpu_seconds - spent)
+            draw_curves(folder, f"{recipe.environment}, seed {recipe.seed}")
+        save_model(trainer.averaged, self.folder / "initial", folder / "model")
+        self._done(stage, state.cpu_seconds - spent)
         return state
 
     def _certified(self) -> dict[str, Any]:
         """The certificate of the model as it was written: of the files, not of what was in memory."""
-        rl = self.recipe.rl
-        assert rl is not None
-        policy = LocalPolicy(self.folder / "model", max_new_tokens=rl.max_new_tokens, device=self.recipe.model.device)
+        policy = LocalPolicy(self.folder / "model", device=self.recipe.model.device)
 
         async def work() -> dict[str, Any]:
             try:
@@ -162,9 +159,13 @@ class Pipeline:
         return made
 
     def _publish(self, source: Path) -> None:
-        target = self.folder / "model"
-        if not target.exists():
-            shutil.copytree(source, target)
+        """Put the model in ``source`` at the run's end; it appears whole or not at all."""
+        target, temporary = self.folder / "model", self.folder / ".model"
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.copytree(source, temporary)
+        if target.exists():
+            shutil.rmtree(target)
+        temporary.replace(target)
 
     # What is done.
 

@@ -259,6 +259,15 @@ class Recipe(Section):
     """Supervised fine-tuning first; leave the table out to begin with reinforcement learning."""
     rl: Rl | None = None
     """Reinforcement learning; leave the table out for warm-up alone."""
+    then: tuple[Rl, ...] = ()
+    """Further stages of it (``[[then]]``), each from the best state of the one before, with a new optimizer; those that
+    follow one that reached its certificate are left out."""
+
+    @model_validator(mode="after")
+    def _something_before(self) -> Self:
+        if self.then and self.rl is None:
+            raise ValueError("[[then]] goes on from [rl], which is not there")
+        return self
 
 
 def find_recipe(what: str, changes: Mapping[str, Any] | None = None) -> Recipe:
