@@ -1,0 +1,88 @@
+"""The model that ships with tic-tac-toe: it is what its certificate says, and training goes on from it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from mcpgym.control import LocalControl
+from mcpgym.episodes import Episodes
+from mcpgym.registry import load_environment
+from mcpgym_rl.certificate import certify
+from mcpgym_rl.lanes import ControlLane
+from mcpgym_rl.packaged import MODELS, packaged_file
+from mcpgym_rl.policies import make_policy
+from mcpgym_rl.training.metrics import read_metrics
+from mcpgym_rl.training.models import load_model
+from mcpgym_rl.training.recipe import ModelSection, make_recipe
+from mcpgym_rl.training.trainer import Setup, Trainer
+
+ENVIRONMENT = load_environment("tic-tac-toe")
+FOLDER = packaged_file(ENVIRONMENT, MODELS, "default")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def model_folder() -> Path:
+    assert FOLDER is not None, "tic-tac-toe ships no models/default"
+    return FOLDER
+
+
+def test_it_is_small_and_comes_with_its_recipe_its_curves_and_its_certificate() -> None:
+    files = {path.name: path.stat().st_size for path in model_folder().iterdir()}
+    assert {"model.safetensors", "tokenizer.json", "recipe.json", "certificate.json", "curves.png"} <= files.keys()
+    assert sum(files.values()) < 3_000_000
+
+
+def test_it_plays_exactly_as_its_certificate_says() -> None:
+    shipped = json.loads((model_folder() / "certificate.json").read_text("utf-8"))
+    policy = make_policy("local:default", ENVIRONMENT)
+    made = asyncio.run(certify(policy, ENVIRONMENT)).certificate
+    assert made["lost_lines"] == made["unfinished_lines"] == 0
+    assert made == shipped
+
+
+def test_a_step_of_training_begins_in_its_lines_and_learns_only_its_own_turns(tmp_path: Path) -> None:
+    recipe = make_recipe(
+        {
+            "environment": "tic-tac-toe",
+            "rl": {
+                "steps": 1, "groups": 8, "group_size": 4, "max_new_tokens": 32, "learning_rate": 1e-5,
+                "curriculum": {"open_share": 0, "weak_share": 0.75}, "certify": {"every": 1, "win": 1.0},
+            },
+        }
+    )  # fmt: skip
+    model, chat = load_model(model_folder(), ModelSection())
+    lane = ControlLane(LocalControl(Episodes({ENVIRONMENT.name: ENVIRONMENT})))
+    trainer = Trainer(Setup(recipe, model, chat, ENVIRONMENT, lane, tmp_path))
+    seen: list[Any] = []
+    learn = trainer._learn
+
+    async def watched(traces: Any, *rest: Any) -> Any:
+        seen.extend(traces)
+        return await learn(traces, *rest)
+
+    trainer._learn = watched  # type: ignore[method-assign]
+    state = asyncio.run(trainer.train())
+    assert state.finished == "steps"
+    resumed = [trace for trace in seen if trace.given_turns]
+    assert len(resumed) >= 8
+    assert all(trace.task.startswith("line-") for trace in resumed)
+    for trace in resumed:
+        runs = [place for place, own in enumerate(trace.tokens.mask) if own and not trace.tokens.mask[place - 1]]
+        assert len(runs) == trace.turns - trace.given_turns
+        given = chat.opening(trace.messages[: trace.prompt_messages], [t.listing for t in ENVIRONMENT.tools.values()])
+        assert trace.tokens.ids[: len(given)] == given
+    first, last = read_metrics(tmp_path)
+    assert first["log_ratio"] < 1e-3  # what is sampled mid-line is what is trained, given turns and all
+    assert first["groups"] == {"open": 0, "weak": 6, "ordinary": 2}
+    assert first["certificate"]["lost_lines"] == 0
+    assert last["certificate"]["lines"] > 0
