@@ -5,8 +5,8 @@ folder per document; it must succeed. ``console background until=TEXT``: the com
 ends; the next block waits until it has printed TEXT.
 ``console exit=N``: it must end with N. ``python file=NAME`` is written to NAME in that folder; plain ``python`` is run.
 ``json`` must parse, ``toml`` too, and ``toml file=NAME`` is written to NAME. ``text`` is output, for people. A line
-``claude mcp add NAME … -- COMMAND`` or ``claude mcp add --transport http NAME URL`` is tried with a real MCP client, for
-Claude Code may not be here.
+``claude mcp add NAME … -- COMMAND`` or ``claude mcp add --transport http NAME URL`` is tried with a real MCP client,
+for Claude Code may not be here.
 """
 
 from __future__ import annotations
