@@ -84,6 +84,9 @@ def _what(options: TrainOptions) -> tuple[Recipe, Path]:
     if options.what is None:
         raise UsageProblem("what is to be trained? Name an environment, a recipe (FILE.toml), or --resume FOLDER")
     recipe = find_recipe(options.what, changes)
+    if options.out is not None and options.out.is_dir() and any(options.out.iterdir()):
+        there = f"--out {options.out} is not empty"
+        raise UsageProblem(f"{there}; name another folder, or go on with the run in it: --resume {options.out}")
     return recipe, run_folder(options.out, "train", recipe.environment)
 
 

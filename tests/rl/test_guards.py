@@ -30,6 +30,12 @@ def test_a_policy_that_calls_no_tool_in_its_first_batch_is_stopped_and_told_to_w
         Watch().batch([trace((4, "x"))], 0.0, Guards())
 
 
+def test_where_there_are_no_tools_none_is_missed() -> None:
+    watch = Watch()
+    assert watch.batch([trace((4, "x"))], 0.5, Guards(), tools=False) is None
+    assert watch.batch([trace()], 0.5, Guards(), tools=False) is None
+
+
 def test_no_signal_for_so_many_batches_in_a_row_stops_the_run_and_one_with_signal_begins_the_count_anew() -> None:
     watch, guards = Watch(), Guards(no_signal_batches=3)
     for signal in (0.0, 0.0, 0.1, 0.0, 0.0):

@@ -22,13 +22,14 @@ class Watch:
     valid_once: bool = False
     roll_backs: int = 0
 
-    def batch(self, traces: Sequence[Trace], signal: float, guards: Guards) -> str | None:
+    def batch(self, traces: Sequence[Trace], signal: float, guards: Guards, *, tools: bool = True) -> str | None:
         """Look at a batch before it is learnt from; why to go back to the best state, or None.
 
         Args:
             traces: its rollouts.
             signal: the share of its groups whose rewards differ.
             guards: the limits.
+            tools: whether the environment has any; without, no call is missed, and none can be invalid.
 
         Raises:
             TrainingStopped: there is nothing to learn from.
@@ -37,7 +38,7 @@ class Watch:
         if not any(trace.scored for trace in traces):
             why = next((trace.error.message for trace in traces if trace.error is not None), "no reason was given")
             raise TrainingStopped(f"none of the batch's {len(traces)} rollouts has a score: {why}")
-        if self.batches == 1 and not any(trace.calls for trace in traces):
+        if tools and self.batches == 1 and not any(trace.calls for trace in traces):
             raise TrainingStopped(
                 "the policy made no tool call in the first batch, so no reward can tell its tries apart; "
                 "warm it up first (a [warm_up] table), or check that its chat template shows the tools"
@@ -48,7 +49,7 @@ class Watch:
                 f"no group of the last {self.without_signal} batches had rewards that differ: there is nothing to "
                 "learn from; use harder or more varied tasks, larger groups or a higher temperature"
             )
-        invalid = invalid_share(traces)
+        invalid = invalid_share(traces) if tools else 0.0
         if invalid <= guards.max_invalid_share / 2:
             self.valid_once = True
         if self.valid_once and invalid > guards.max_invalid_share:

@@ -109,7 +109,7 @@ class Trainer:
             described = describe_batch(traces, rewards, rl.temperature)
             row |= {**described, "signal": signal, "groups": plan.kinds}
             ahead = None
-            if (why := state.watch.batch(traces, signal, rl.guards)) and self._roll_back(why):
+            if (why := self._look(traces, signal)) and self._roll_back(why):
                 row["went_back"] = why  # and nothing is learnt from a batch of the policy that was left
             else:
                 ahead = self._sample_ahead() if rl.overlap and state.step + 1 < rl.steps else None
@@ -128,6 +128,11 @@ class Trainer:
             ahead.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await ahead
+
+    def _look(self, traces: Sequence[Trace], signal: float) -> str | None:
+        """Why to go back to the best state before learning from this batch, if there is a reason."""
+        tools = bool(self.setup.environment.tools)
+        return self.state.watch.batch(traces, signal, self.rl.guards, tools=tools)
 
     async def _finished(self, metrics: Metrics) -> bool:
         """Whether there is no further step; certifies where that is due, for the certificate may be the end."""

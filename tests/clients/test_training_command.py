@@ -1,0 +1,40 @@
+"""What ``mcpgym train`` says when it cannot do what was asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcpgym_clients.cli import main
+
+CASES = [
+    ([], "what is to be trained?"),
+    (["nowhere"], "no environment 'nowhere'"),
+    (["tic-tac-toe", "--set", "rl.stepz=3"], "there is no field rl.stepz"),
+    (["tic-tac-toe", "--set", "rl"], "write a field of the recipe and its value"),
+    (["tic-tac-toe", "--set", "rl.groups=0"], "rl.groups: input should be greater than 0"),
+    (["--resume", "nowhere"], "no recipe.json in it"),
+    (["tic-tac-toe", "--resume", "nowhere"], "--resume goes on with a run as it was begun"),
+    (["none.toml"], "cannot read the recipe none.toml"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), CASES)
+def test_a_mistake_is_told_in_one_line_with_the_code_of_a_usage_error(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Traceback" not in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_with_a_run_in_it_is_gone_on_with_not_overwritten(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "recipe.json").write_text("{}", "utf-8")
+    assert main(["train", "tic-tac-toe", "--out", str(tmp_path)]) == 2
+    assert f"--resume {tmp_path}" in capsys.readouterr().err
