@@ -37,7 +37,7 @@ GAME = "tic-tac-toe"
 RANDOM_OPPONENT = {"min_random_move_prob": "1", "max_random_move_prob": "1"}
 PERFECT_OPPONENT = {"min_random_move_prob": "0", "max_random_move_prob": "0"}
 _RIGHT = frozenset({"games", "measured", "95 % interval", "exact"})
-_TABLE_WIDTH = 76
+_TABLE_WIDTH = 83
 """Columns that the table needs; on a narrower terminal its lines are wrapped, and no number is cut off."""
 OUTCOMES = ("win", "draw", "loss")
 BAND = 0.999

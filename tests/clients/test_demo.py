@@ -21,7 +21,7 @@ def test_the_demonstration(process: Callable, tmp_path: Path, monkeypatch: pytes
     done = process("demo", "--games", "200", "--out", "runs/shown", timeout=110, environment={"COLUMNS": "50"})
     assert done.returncode == 0, done.stderr
     out = done.stdout
-    assert out.count("agrees") == 9
+    assert out.count("agrees") == 15
     assert "disagrees" not in out
     for exact in ("43.7 %", "12.7 %", "95.6 %", "4.4 %", "100.0 %"):
         assert exact in out
