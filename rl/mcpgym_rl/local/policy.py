@@ -14,6 +14,7 @@ from mcpgym_rl.local.directory import ModelDirectory, open_directory
 from mcpgym_rl.local.engine import Engine
 from mcpgym_rl.local.line import Line
 from mcpgym_rl.local.llama import Llama, LlamaShape, understands
+from mcpgym_rl.packaged import MODELS, packaged_file
 from mcpgym_rl.policy import EpisodeContext, PolicyError, Tokens, Turn, Usage
 
 if TYPE_CHECKING:
@@ -287,13 +288,7 @@ def find_model(where: str, environment: Environment[Any, Any, Any] | None) -> Pa
 
 def shipped_models(environment: Environment[Any, Any, Any] | None) -> dict[str, Path]:
     """The models that stand beside an environment's module, in its folder ``models``, by name."""
-    if environment is None:
-        return {}
-    import sys
-
-    module = sys.modules.get(type(environment).__module__)
-    file = getattr(module, "__file__", None)
-    folder = Path(file).parent / "models" if file else None
+    folder = None if environment is None else packaged_file(environment, MODELS)
     if folder is None or not folder.is_dir():
         return {}
     return {path.name: path for path in sorted(folder.iterdir()) if (path / "config.json").is_file()}
