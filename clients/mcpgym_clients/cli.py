@@ -13,6 +13,7 @@ import typer
 from mcpgym_clients import plain, training_commands
 from mcpgym_clients.failures import FAILURE, INTERRUPTED, USAGE, UsageProblem, explain, fail
 from mcpgym_clients.starting import work_begins
+from mcpgym_clients.training_commands import Configuration
 
 app = typer.Typer(
     name="mcpgym",
@@ -40,10 +41,6 @@ class LaneName(StrEnum):
     MCP = "mcp"
 
 
-Configuration = Annotated[
-    list[str] | None,
-    typer.Option("--config", "-c", metavar="NAME=VALUE", help="Set a field of the environment's configuration."),
-]
 Server = Annotated[
     str | None,
     typer.Option(
