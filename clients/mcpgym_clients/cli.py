@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mcpgym_clients import plain, training_commands
+from mcpgym_clients import (
+    evaluation_commands,
+    inspection_commands,
+    plain,
+    receipt_commands,
+    replay_commands,
+    training_commands,
+    viewing_commands,
+)
+from mcpgym_clients.command_options import Configuration, Index, SecretFile, Server, Split, TaskId
 from mcpgym_clients.failures import FAILURE, INTERRUPTED, USAGE, UsageProblem, explain, fail
 from mcpgym_clients.starting import work_begins
-from mcpgym_clients.training_commands import Configuration
 
 app = typer.Typer(
     name="mcpgym",
@@ -24,38 +31,6 @@ app = typer.Typer(
     epilog="Start with [cyan]mcpgym demo[/cyan], then [cyan]mcpgym list[/cyan] and "
     "[cyan]mcpgym play tic-tac-toe[/cyan].",
 )
-
-
-class ToolMode(StrEnum):
-    """How an endpoint is told about tools."""
-
-    NATIVE = "native"
-    GUIDED = "guided"
-    TEXT = "text"
-
-
-class LaneName(StrEnum):
-    """How an evaluation's calls reach their episodes."""
-
-    CONTROL = "control"
-    MCP = "mcp"
-
-
-Server = Annotated[
-    str | None,
-    typer.Option(
-        "--server",
-        metavar="ADDRESS",
-        help="Use a running server: its address, or its control plane's (unix:/path, http://host:port).",
-    ),
-]
-SecretFile = Annotated[
-    Path | None,
-    typer.Option("--secret-file", help="File with the control plane's secret. Or set MCPGYM_CONTROL_SECRET."),
-]
-TaskId = Annotated[str | None, typer.Option("--task", help="The task, by its id.")]
-Split = Annotated[str | None, typer.Option("--split", help="The split to take the task from.")]
-Index = Annotated[int | None, typer.Option("--index", min=0, help="The task's place in its split, from 0.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -220,104 +195,6 @@ def play(
     run(PlayOptions(environment, task, split, index, seed, config or [], server, secret_file))
 
 
-@app.command("eval")
-def evaluate(
-    environment: Annotated[str, typer.Argument(metavar="ENV", help="What to evaluate on.")],
-    policy: Annotated[
-        str,
-        typer.Option(
-            "--policy",
-            "-p",
-            help="random, expert, teacher:skill=S, local:MODEL, script:FILE or openai:MODEL@BASE_URL (OPENAI_API_KEY).",
-        ),
-    ],
-    split: Annotated[str, typer.Option(help="The split to take tasks from.")] = "test",
-    tasks: Annotated[
-        int | None,
-        typer.Option(
-            "-n", "--tasks", min=1, help="How many tasks, from the split's first; by default 100, or all if fewer."
-        ),
-    ] = None,
-    repeats: Annotated[int, typer.Option("-r", "--repeats", min=1, help="Episodes per task.")] = 1,
-    seed: Annotated[int, typer.Option(help="Repeat r of a task has the seed SEED + r.")] = 0,
-    concurrency: Annotated[int, typer.Option(min=1, help="Episodes at once.")] = 16,
-    out: Annotated[
-        Path | None, typer.Option(help="Where results go. Default: runs/ENV-POLICY-TIME.", show_default=False)
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results that are in --out.")] = False,
-    config: Configuration = None,
-    server: Server = None,
-    secret_file: SecretFile = None,
-    lane: Annotated[
-        LaneName | None,
-        typer.Option(help="Calls over MCP, or over the control plane alone. Default: mcp with --server, else control."),
-    ] = None,
-    tool_mode: Annotated[
-        ToolMode | None, typer.Option(help="How an endpoint is told about tools; native by default.")
-    ] = None,
-    think: Annotated[
-        bool, typer.Option("--think", help="With --tool-mode guided, let the model write a thought before it acts.")
-    ] = False,
-    temperature: Annotated[
-        float | None, typer.Option(min=0, help="An endpoint's temperature, or a local model's (0 by default).")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens per turn of an endpoint or a local model.")
-    ] = None,
-    max_turns: Annotated[
-        int | None, typer.Option(min=1, help="Turns per episode; the environment's by default.")
-    ] = None,
-) -> None:
-    """Evaluate a policy; write traces.jsonl and summary.json, print the table."""
-    from mcpgym_clients.eval_options import DEFAULT_TASKS, EvalOptions
-    from mcpgym_clients.evaluation import run
-
-    work_begins()
-
-    code = run(
-        EvalOptions(
-            environment=environment,
-            policy=policy,
-            split=split,
-            tasks=DEFAULT_TASKS if tasks is None else tasks,
-            fewer=tasks is None,
-            repeats=repeats,
-            seed=seed,
-            concurrency=concurrency,
-            out=out,
-            overwrite=overwrite,
-            config=config or [],
-            server=server,
-            secret_file=secret_file,
-            lane=None if lane is None else lane.value,
-            tool_mode=None if tool_mode is None else tool_mode.value,
-            think=think,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            max_turns=max_turns,
-        )
-    )
-    raise typer.Exit(code)
-
-
-@app.command()
-def show(
-    path: Annotated[Path, typer.Argument(help="A run's folder, or a traces.jsonl.")],
-    index: Annotated[
-        int | None, typer.Option("--index", "-i", help="Only this trace; from 0, or from the end: -1.")
-    ] = None,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Only lost, unscored and worst-paid episodes: what to look into.")
-    ] = False,
-) -> None:
-    """Read the traces of a run."""
-    from mcpgym_clients.show import run
-
-    work_begins()
-
-    run(path, index, failed)
-
-
 @app.command()
 def demo(
     games: Annotated[int, typer.Option(min=200, max=1000, help="Games per policy.")] = 400,
@@ -333,7 +210,15 @@ def demo(
     run(games, out)
 
 
-training_commands.register(app)
+for commands in (
+    evaluation_commands,
+    viewing_commands,
+    replay_commands,
+    receipt_commands,
+    inspection_commands,
+    training_commands,
+):
+    commands.register(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mcpgym_clients.command_options import Configuration
 from mcpgym_clients.starting import work_begins
-
-Configuration = Annotated[
-    list[str] | None,
-    typer.Option("--config", "-c", metavar="NAME=VALUE", help="Set a field of the environment's configuration."),
-]
 
 
 def register(app: typer.Typer) -> None:

@@ -1,0 +1,9 @@
+"""The command that plays recorded rollouts again. As in ``cli``, each one's work is imported when it is run."""
+
+from __future__ import annotations
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to ``app``."""
