@@ -1,0 +1,89 @@
+"""Runs on disk, as whoever reads them wants them: the folders below some paths, and what one of them holds."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcpgym_clients.failures import UsageProblem
+from mcpgym_clients.files import SUMMARY, TRACES, find_traces
+from mcpgym_rl.traces import Trace, read_traces
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: where it is, what ``summary.json`` says of it, and its traces, one for each episode, by their place.
+
+    ``summary`` is None where there is none that can be read: the run goes on, was killed, or its traces stand alone.
+    ``torn`` is what :func:`~mcpgym_rl.traces.read_traces` says of an incomplete last line.
+    """
+
+    folder: Path
+    summary: Mapping[str, Any] | None
+    traces: Sequence[Trace]
+    torn: str = ""
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """The ``run`` of its summary: what was asked for; empty where that is not known."""
+        about = (self.summary or {}).get("run")
+        return about if isinstance(about, Mapping) else {}
+
+
+def load_run(path: str | Path) -> Run:
+    """The run in the folder ``path``, or the one whose traces the file ``path`` has.
+
+    Raises:
+        UsageProblem: there are no traces.
+        ConfigurationError: the file is no trace file.
+    """
+    file = find_traces(Path(path))
+    traces = read_traces(file)
+    return Run(file.parent, _summary(file), one_for_each(traces), traces.torn)
+
+
+def find_runs(paths: Iterable[str | Path]) -> list[Path]:
+    """The folders that hold traces, in each of ``paths`` and below, in order and each once.
+
+    A path that is a file stands for itself. Hidden folders, and those behind links, are passed over.
+
+    Raises:
+        UsageProblem: there is no such path.
+    """
+    found: dict[Path, None] = {}
+    for path in map(Path, paths):
+        if not path.exists():
+            raise UsageProblem(f"there is no {path}")
+        if path.is_file():
+            found[path] = None
+            continue
+        for folder, below, files in os.walk(path):
+            below[:] = sorted(name for name in below if not name.startswith("."))
+            if TRACES in files:
+                found[Path(folder)] = None
+    return list(found)
+
+
+def one_for_each(traces: Iterable[Trace]) -> list[Trace]:
+    """One trace for each episode of a run, by their place: of several, the last that has a score, else the last."""
+    kept: dict[tuple[int, str, str, int, int], Trace] = {}
+    for trace in traces:
+        key = (trace.place, trace.environment, trace.task, trace.seed, trace.repeat)
+        if trace.scored or key not in kept or not kept[key].scored:
+            kept[key] = trace
+    return sorted(kept.values(), key=lambda trace: trace.place)
+
+
+def _summary(traces: Path) -> Mapping[str, Any] | None:
+    """The summary beside these traces. One that cannot be read hides no trace."""
+    if traces.name != TRACES:
+        return None
+    with suppress(OSError, ValueError, RecursionError):
+        read = json.loads((traces.parent / SUMMARY).read_text("utf-8"))
+        return read if isinstance(read, dict) else None
+    return None
