@@ -3,6 +3,7 @@
 A folder of collected data has::
 
     traces.jsonl  every rollout, as it ended
+    attempts.jsonl  those that ended without a score and were played again
     sft.jsonl     those that were kept, one conversation a line, in the order of the tasks
     card.json     what was played, kept and left out, with all that is needed to do it again
     card.md       the same, to be read
@@ -26,16 +27,18 @@ from mcpgym.errors import ConfigurationError
 from mcpgym_rl.data_card import Card
 from mcpgym_rl.files import write_atomically
 from mcpgym_rl.lanes import Lane
+from mcpgym_rl.locks import locked
 from mcpgym_rl.policies.chat_format import native_tools
 from mcpgym_rl.policy import EpisodeContext, Policy, PolicySession
+from mcpgym_rl.resuming import SYNC_SECONDS, TRACES, finished, settle
 from mcpgym_rl.rollout import Limits
 from mcpgym_rl.run import EpisodeSpec, run
-from mcpgym_rl.traces import Trace, TraceWriter, read_traces
+from mcpgym_rl.traces import Trace, TraceWriter
 
 if TYPE_CHECKING:
     from mcpgym_rl.local.directory import ModelDirectory
 
-TRACES, SFT, CARD, CARD_TEXT = "traces.jsonl", "sft.jsonl", "card.json", "card.md"
+SFT, CARD, CARD_TEXT = "sft.jsonl", "card.json", "card.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class Collector:
         folder.mkdir(parents=True, exist_ok=True)
         self.tools: list[Mapping[str, Any]] | None = None
         self._claim()
-        self.traces: dict[int, Trace] = self._finished()
+        self.traces: dict[int, Trace] = {trace.place: trace for trace in finished(folder)}
         self.found = len(self.traces)
 
     @property
@@ -116,11 +119,25 @@ class Collector:
             on_trace: gets each trace as its rollout ends.
 
         Raises:
-            ConfigurationError: an episode cannot be opened as asked.
+            ConfigurationError: an episode cannot be opened as asked, or another process is at work in the folder.
         """
+        with locked(self.folder):
+            settle(self.folder)
+            self.traces = {trace.place: trace for trace in finished(self.folder)}
+            await self._play(policy, lane, config or {}, concurrency, limits, on_trace)
+
+    async def _play(
+        self,
+        policy: Policy,
+        lane: Lane,
+        config: Mapping[str, Any],
+        concurrency: int,
+        limits: Limits | None,
+        on_trace: Callable[[Trace], None] | None,
+    ) -> None:
         missing = self._missing()
         noting = _Noting(policy)
-        with TraceWriter(self.folder / TRACES) as writer:
+        with TraceWriter(self.folder / TRACES, sync=SYNC_SECONDS) as writer:
 
             def ended(trace: Trace) -> None:
                 if self.tools is None and noting.tools is not None:
@@ -132,7 +149,7 @@ class Collector:
                 if on_trace is not None:
                     on_trace(trace)
 
-            specs = [self.wanted.spec(place, config or {}) for place in missing]
+            specs = [self.wanted.spec(place, config) for place in missing]
             result = await run(
                 noting, lane, specs, concurrency=concurrency, limits=limits, on_trace=ended, keep_traces=False
             )
@@ -200,22 +217,6 @@ class Collector:
         if other:
             said = "; ".join(f"{name} is {there.get(name)!r} there, not {own[name]!r}" for name in other)
             raise ConfigurationError(f"{self.folder} has other data ({said}); name another folder")
-
-    def _finished(self) -> dict[int, Trace]:
-        """The rollouts on disk that have a score; the others are played again, so the file loses them."""
-        path = self.folder / TRACES
-        if not path.exists():
-            return {}
-        traces = read_traces(path)
-        done = {trace.place: trace for trace in traces if trace.score is not None}
-        if len(done) < len(traces) or traces.torn:
-            temporary = self.folder / f".{TRACES}"
-            temporary.unlink(missing_ok=True)
-            with TraceWriter(temporary, sync=False) as writer:
-                for trace in done.values():
-                    writer.write(trace)
-            temporary.replace(path)
-        return done
 
     def _write_card(self, more: Mapping[str, Any]) -> None:
         write_atomically(self.folder / CARD, {**self.wanted.identity(), **more, "tools": self.tools})

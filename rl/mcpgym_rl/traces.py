@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from mcpgym.errors import ConfigurationError
 from mcpgym.messages import Message
+from mcpgym_rl.syncing import BackgroundSync
 
 SCHEMA = "mcpgym.trace/1"
 
@@ -211,16 +212,19 @@ class TraceWriter:
 
     Args:
         path: the file; it and its folder are made when missing.
-        sync: wait for the disk after each line (survives a power cut, costs milliseconds).
+        sync: what a power cut may take. True: nothing, each line waits for the disk, milliseconds; a number: what was
+            written in so many seconds before it, and nobody waits; False: whatever the system had not yet written.
     """
 
-    def __init__(self, path: str | Path, *, sync: bool = False) -> None:
+    def __init__(self, path: str | Path, *, sync: bool | float = False) -> None:
         self.path = Path(path)
-        self.sync = sync
+        self.sync = sync is True
         self.path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._file: int | None = os.open(self.path, flags, 0o644)
         self._mend()
+        background = sync is not True and sync is not False
+        self._background = BackgroundSync(self._file, sync) if background else None
 
     def _mend(self) -> None:
         """Leave the file empty or ending with a newline."""
@@ -250,19 +254,37 @@ class TraceWriter:
             OSError: the disk did not take the whole line.
             ValueError: the file has been closed.
         """
+        self.write_line(trace.to_json().encode())
+
+    def write_line(self, line: bytes) -> None:
+        """Append a line that holds a trace, as it stands in a file; as :meth:`write` in all else."""
         if self._file is None:
             raise ValueError(f"{self.path} has been closed")
-        line = trace.to_json().encode() + b"\n"
+        line = line.rstrip(b"\n") + b"\n"
         if (written := os.write(self._file, line)) != len(line):
+            end = os.lseek(self._file, 0, os.SEEK_CUR)
+            if end == os.fstat(self._file).st_size:  # nobody wrote after us
+                os.ftruncate(self._file, end - written)  # the next line must not be appended to half a one
             raise OSError(
                 f"{self.path}: only {written} of {len(line)} bytes of a trace were written; is the disk full?"
             )
         if self.sync:
             os.fsync(self._file)
+        elif self._background is not None:
+            self._background.dirty()
 
     def close(self) -> None:
-        """Close the file; closing twice does nothing."""
-        if self._file is not None:
+        """Close the file; closing twice does nothing.
+
+        Raises:
+            OSError: the disk did not take what was written.
+        """
+        if self._file is None:
+            return
+        try:
+            if self._background is not None:
+                self._background.close()
+        finally:
             os.close(self._file)
             self._file = None
 
@@ -286,26 +308,44 @@ def read_traces(path: str | Path) -> Traces:
         ConfigurationError: there is no such file, or another line is no trace; the message names it.
     """
     traces = Traces()
+
+    def torn(text: str) -> None:
+        traces.torn = text
+
+    traces.extend(trace for _, trace in read_lines(path, torn))
+    return traces
+
+
+def read_lines(path: str | Path, torn: Callable[[str], None] = lambda text: None) -> Iterator[tuple[bytes, Trace]]:
+    """Each whole line of the file at ``path`` and the trace it holds, one at a time: for files of any length.
+
+    Args:
+        path: the file.
+        torn: is told, at the end, of a torn last line.
+
+    Raises:
+        ConfigurationError: as :func:`read_traces`.
+    """
     try:
-        data = Path(path).read_bytes()
+        file = Path(path).open("rb")  # noqa: SIM115  # closed by the with below
     except OSError as error:
         raise ConfigurationError(f"cannot read traces: {error}") from None
-    lines = data.split(b"\n")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line, parse_constant=_no_constant)
-        except (ValueError, RecursionError) as error:
-            if number == len(lines):  # no newline after it
-                traces.torn = f"{path}: line {number} is incomplete (its run was killed while writing) and was left out"
-                break
-            raise ConfigurationError(f"{path}: line {number} is no JSON: {error}") from None
-        try:
-            traces.append(Trace.from_dict(value))
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{path}: line {number} is no trace: {error}") from None
-    return traces
+    with file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line, parse_constant=_no_constant)
+            except (ValueError, RecursionError) as error:
+                if not line.endswith(b"\n"):  # the last
+                    torn(f"{path}: line {number} is incomplete (its run was killed while writing) and was left out")
+                    return
+                raise ConfigurationError(f"{path}: line {number} is no JSON: {error}") from None
+            try:
+                trace = Trace.from_dict(value)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"{path}: line {number} is no trace: {error}") from None
+            yield line, trace
 
 
 def _no_constant(text: str) -> Any:
