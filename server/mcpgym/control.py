@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from mcpgym.calls import CallResult
 from mcpgym.environment import Environment
@@ -18,10 +18,16 @@ from mcpgym.errors import ConfigurationError, EpisodeError
 from mcpgym.messages import Message, message_fault
 from mcpgym.rewards import Score
 
+if TYPE_CHECKING:
+    from mcpgym.receipts import Signer
+
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentInfo:
-    """What a server says of one environment it serves. ``splits`` maps each to its number of tasks."""
+    """What a server says of one environment it serves. ``splits`` maps each to its number of tasks.
+
+    ``reproducible`` is whether its episodes can be replayed byte for byte.
+    """
 
     name: str
     version: str
@@ -32,6 +38,7 @@ class EnvironmentInfo:
     config: Mapping[str, Any]
     rewards: Mapping[str, float]
     max_turns: int | None
+    reproducible: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +169,15 @@ class ControlPlane(Protocol):
         """
         ...
 
-    async def score(self, token: str, messages: Sequence[Message] | None = None) -> Score:
-        """The score, with the transcript where there is one.
+    async def score(
+        self, token: str, messages: Sequence[Message] | None = None, *, claims: Mapping[str, str] | None = None
+    ) -> Score:
+        """The score, with the transcript where there is one; signed where the server signs.
+
+        ``claims`` is what a harness says of itself (``policy``, ``harness``): the receipt repeats it as a claim.
 
         Raises:
-            ConfigurationError: a message has no role or no text.
+            ConfigurationError: a message has no role or no text; the claims are not a few short texts.
             UnknownEpisodeError: no episode ever had this token.
             EpisodeEnded: it was closed or has expired.
             EpisodeError: its environment broke; it has no score.
@@ -193,11 +204,13 @@ class LocalControl:
     Args:
         episodes: what it controls.
         url: the base of players' URLs (``http://127.0.0.1:8000``), where a listener serves these episodes.
+        signer: signs every score; None for no receipts.
     """
 
-    def __init__(self, episodes: Episodes, url: str | None = None) -> None:
+    def __init__(self, episodes: Episodes, url: str | None = None, signer: Signer | None = None) -> None:
         self.episodes = episodes
         self.url = url
+        self.signer = signer
 
     async def environments(self) -> list[EnvironmentInfo]:
         """Every environment that is served."""
@@ -261,6 +274,7 @@ class LocalControl:
             except EpisodeError as error:
                 results[place] = CallResult(str(error), is_error=True, done=True)
                 continue
+            episode.saw("control")
             answer = episode.call_now(call.name, call.arguments, call.key)
             if answer is None:
                 waiting[call.token] = [place]
@@ -298,12 +312,21 @@ class LocalControl:
         episode = self.episodes.get(token)
         return EpisodeStatus(episode.done, episode.turns, episode.stop_reason, episode.ended, episode.failure)
 
-    async def score(self, token: str, messages: Sequence[Message] | None = None) -> Score:
-        """The score, with the transcript where there is one."""
+    async def score(
+        self, token: str, messages: Sequence[Message] | None = None, *, claims: Mapping[str, str] | None = None
+    ) -> Score:
+        """The score, with the transcript where there is one; signed where there is a signer."""
+        if claims is not None:
+            from mcpgym.receipts import checked_claims
+
+            claims = checked_claims(claims)
         checked = None if messages is None else checked_messages(messages)
-        made = await self.episodes.get(token).score(checked)
+        episode = self.episodes.get(token)
+        made = await episode.score(checked)
         self.episodes.counters.scored += 1
-        return made
+        if self.signer is None:
+            return made
+        return replace(made, receipt=self.signer.receipt(episode, made, checked, claims))
 
     async def close(self, token: str) -> None:
         """End the episode."""
@@ -326,6 +349,7 @@ def describe(environment: Environment[Any, Any, Any]) -> EnvironmentInfo:
         config=environment.config.model_dump(mode="json"),
         rewards={name: reward.weight for name, reward in environment.rewards.items()},
         max_turns=environment.max_turns,
+        reproducible=environment.reproducible,
     )
 
 

@@ -65,6 +65,9 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
     """An icon for people's clients: a ``data:`` or ``https:`` URI."""
     splits: ClassVar[tuple[str, ...]] = ("train", "test")
     config_class: ClassVar[type[Config]] = Config
+    reproducible: ClassVar[bool] = True
+    """Whether one task, one seed and the same calls give the same bytes on any day. What cannot promise it (a live
+    wiki) says False, and says in :meth:`same_observation` what counts as the same."""
 
     tools: ClassVar[Mapping[str, Tool]] = {}
     """Made from the ``@tool`` methods when the class is defined."""
@@ -121,6 +124,13 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
     def invalid_arguments(self, state: StateT, tool: str, problem: str) -> str:
         """What the policy reads when its arguments do not fit a tool's schema; may take note of it in ``state``."""
         return problem
+
+    def same_observation(self, recorded: str, replayed: str) -> bool:
+        """Whether two texts that the policy read count as the same; asked only where ``reproducible`` is False.
+
+        It must hold of every text and itself. Replays and checks compare prompts, tool answers and replies by it.
+        """
+        return recorded == replayed
 
     @property
     def max_turns(self) -> int | None:
