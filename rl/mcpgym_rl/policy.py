@@ -9,8 +9,31 @@ from typing import Any, Literal, Protocol
 from mcpgym.messages import Message
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens one turn took, where the policy counts them. ``cached_tokens`` of the prompt's were in a cache, where the
+    policy says so (None where it does not): they may cost less."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        cached = [usage.cached_tokens for usage in (self, other) if usage.cached_tokens is not None]
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            sum(cached) if cached else None,
+        )
+
+
 class PolicyError(Exception):
-    """The policy could give no turn; the rollout is unscored, with this text as its reason."""
+    """The policy could give no turn; the rollout is unscored, with this text as its reason.
+
+    ``usage`` is what it took all the same.
+    """
+
+    usage: Usage = Usage()
 
 
 class PolicyUnavailable(PolicyError):
@@ -34,14 +57,6 @@ class Tokens:
     mask: Sequence[bool]
     logprobs: Sequence[float]
     temperatures: Sequence[float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens one turn took, where the policy counts them."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

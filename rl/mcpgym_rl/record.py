@@ -11,7 +11,7 @@ from mcpgym.control import OpenedEpisode
 from mcpgym.messages import Message
 from mcpgym.rewards import Score
 from mcpgym_rl.parse import MalformedCall, ParsedCall, parse
-from mcpgym_rl.policy import Tokens, Turn
+from mcpgym_rl.policy import Tokens, Turn, Usage
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceCall, TraceError, TraceScore, TraceTokens, TraceUsage
 
@@ -60,12 +60,15 @@ class Record:
         if given:
             self.given_turns += 1
             return calls
-        self.usage = TraceUsage(
-            self.usage.prompt_tokens + turn.usage.prompt_tokens,
-            self.usage.completion_tokens + turn.usage.completion_tokens,
-        )
+        self.add_usage(turn.usage)
         self.tokens = turn.tokens or self.tokens
         return calls
+
+    def add_usage(self, usage: Usage) -> None:
+        """What a turn took, also one that came to nothing."""
+        own = self.usage
+        made = Usage(own.prompt_tokens, own.completion_tokens, own.cached_tokens) + usage
+        self.usage = TraceUsage(made.prompt_tokens, made.completion_tokens, made.cached_tokens)
 
     def fail(self, reason: StopReason, kind: str, message: str) -> None:
         """The rollout has no score, for this reason."""

@@ -141,8 +141,11 @@ async def _play(
         else:
             try:
                 turn = await _act(session, record.messages)
-            except ContextFull:
-                return StopReason.TRUNCATED
+            except PolicyError as error:
+                record.add_usage(error.usage)
+                if isinstance(error, ContextFull):
+                    return StopReason.TRUNCATED
+                raise
             calls = record.add_turn(turn)
         if turn.finish == "length":
             return StopReason.TRUNCATED

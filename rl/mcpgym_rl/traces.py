@@ -65,10 +65,14 @@ class TraceTokens:
 
 @dataclass(frozen=True, slots=True)
 class TraceUsage:
-    """Tokens of all turns together: those given to the policy, and those it wrote."""
+    """Tokens of all turns together: those given to the policy, and those it wrote; turns that came to nothing too.
+
+    ``cached_tokens`` of those given were in the policy's cache; it is there where the policy says so.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +158,7 @@ class Trace:
         return cls(**values)
 
 
-_WHERE_THERE = frozenset({"receipt", "temperatures"})
+_WHERE_THERE = frozenset({"receipt", "temperatures", "cached_tokens"})
 """What stands in a file only where there is one."""
 _NULLABLE = {"score": dict, "error": dict, "tokens": dict}
 _KINDS: dict[str, type | tuple[type, ...]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import ipaddress
 import json
@@ -21,6 +20,7 @@ from mcpgym.messages import Message, assistant, tool_call
 from mcpgym.tasks import derive_seed
 from mcpgym_rl.failures import explain
 from mcpgym_rl.parse import read_text
+from mcpgym_rl.policies.asking import Asking, Requests, usage_of
 from mcpgym_rl.policies.chat_format import (
     Mode,
     guided_schema,
@@ -52,7 +52,8 @@ class ChatOptions:
     ``think``: in ``guided`` mode, let the model write a thought before it acts. ``max_tokens``: of one turn.
     ``send_seed``: send a seed of each turn's own, derived from the rollout's. ``timeout``: seconds for one turn, tries
     and waits and all. ``retries``: how often a request is repeated after a network fault or a 408, 409, 429 or 5xx
-    answer, waiting twice as long each time, or as long as the server says.
+    answer, waiting twice as long each time, or as long as the server says. ``rate_limit``: requests per minute, of all
+    rollouts together, repeated ones included; ``timeout`` does not count the waiting for it.
     """
 
     mode: Mode = "native"
@@ -63,6 +64,7 @@ class ChatOptions:
     send_seed: bool = True
     timeout: float = 600.0
     retries: int = 6
+    rate_limit: float | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in get_args(Mode):
@@ -72,6 +74,7 @@ class ChatOptions:
         self._within("max_tokens", 1, 10_000_000)
         self._within("retries", 0, 100)
         self._within("timeout", 0.001, 86_400)
+        self._within("rate_limit", 0.01, 1_000_000)
 
     def _within(self, name: str, low: float, high: float) -> None:
         value = getattr(self, name)
@@ -145,6 +148,7 @@ class ChatPolicy:
         self.model = model
         self.base_url = base_url
         self.options = options
+        self.requests = Requests(options.rate_limit)
         self._key = key
         self._client: AsyncOpenAI | None = None
 
@@ -173,7 +177,7 @@ class ChatPolicy:
                 base_url=self.base_url,
                 timeout=self.options.timeout,
                 max_retries=self.options.retries,
-                http_client=DefaultAsyncHttpxClient(trust_env=beyond),
+                http_client=DefaultAsyncHttpxClient(trust_env=beyond, event_hooks=self.requests.hooks()),
             )
         return self._client
 
@@ -188,12 +192,19 @@ class ChatSession:
 
     async def act(self, messages: Sequence[Message]) -> Turn:
         """The next turn."""
+        self._turn += 1
+        asking = Asking()
+        try:
+            return await self._ask(self._request(messages), asking)
+        except PolicyError as error:
+            error.usage = asking.usage
+            raise
+
+    async def _ask(self, request: Mapping[str, Any], asking: Asking) -> Turn:
         import openai
 
-        self._turn += 1
-        request = self._request(messages)
         try:
-            async with asyncio.timeout(self._policy.options.timeout):
+            async with asking.within(self._policy.options.timeout):
                 answer = await self._policy.client().chat.completions.create(**request)
         except openai.APIStatusError as error:
             status, text = error.status_code, self._policy.without_key(_said(error.body))
@@ -211,7 +222,8 @@ class ChatSession:
             raise PolicyUnavailable(f"{self._policy.name} cannot be reached: {cause}") from None
         except (openai.OpenAIError, ValueError) as error:
             raise self._no_completion(explain(error)) from None
-        return self._read(answer)
+        asking.usage += usage_of(getattr(answer, "usage", None))
+        return self._read(answer, asking.usage)
 
     def fork(self) -> ChatSession:
         """A session of its own from here on."""
@@ -242,20 +254,20 @@ class ChatSession:
             request["seed"] = derive_seed(self._context.seed, self._turn) >> 33  # 31 bits: what every server takes
         return request
 
-    def _read(self, answer: Any) -> Turn:
+    def _read(self, answer: Any, usage: Usage) -> Turn:
         """The turn in a chat completion, trusting nothing about its shape."""
         choices = getattr(answer, "choices", None)
         if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
             body = answer.model_dump(exclude_none=True) if isinstance(answer, BaseModel) else answer
             raise self._no_completion(_said(body))
-        choice, usage = choices[0], getattr(answer, "usage", None)
+        choice = choices[0]
         finish = getattr(choice, "finish_reason", None)
         if finish == "content_filter":
             raise PolicyError(f"{self._policy.name}: the endpoint's content filter stopped the answer")
         return Turn(
             self._message(choice.message),
             finish="length" if finish == "length" else "stop",
-            usage=Usage(_count(usage, "prompt_tokens"), _count(usage, "completion_tokens")),
+            usage=usage,
         )
 
     def _no_completion(self, what: str) -> PolicyError:
@@ -294,11 +306,6 @@ def _native_call(place: int, call: Any) -> Any:
     made = tool_call(given if isinstance(given, str) and given else f"call_{place}", "", "")
     made["function"] = {"name": name, "arguments": arguments}  # type: ignore[typeddict-item]  # parse() checks them
     return made
-
-
-def _count(usage: Any, name: str) -> int:
-    value = getattr(usage, name, 0)
-    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _said(body: Any) -> str:
