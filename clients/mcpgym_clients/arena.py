@@ -17,7 +17,8 @@ from mcpgym_clients.console import warn
 from mcpgym_clients.eval_options import EvalOptions
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.options import parse_config
-from mcpgym_rl.lanes import ControlLane, Lane, McpLane
+from mcpgym_clients.signing import own_signer
+from mcpgym_rl.lanes import ControlLane, McpLane
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Arena:
     """
 
     control: ControlPlane
-    lane: Lane
+    lane: ControlLane
     name: str
     config: Mapping[str, Any]
     environment: Environment[Any, Any, Any] | None
@@ -57,9 +58,9 @@ async def open_arena(options: EvalOptions) -> AsyncIterator[Arena]:
             local = load_environment(options.environment, config)
             name, config = local.name, {}
             if options.lane_name == "mcp":
-                control = await stack.enter_async_context(own_server(local))
+                control = await stack.enter_async_context(own_server(local, signer=own_signer()))
             else:
-                control = LocalControl(Episodes({name: local}))
+                control = LocalControl(Episodes({name: local}), signer=own_signer())
         lane = McpLane(control) if options.lane_name == "mcp" else ControlLane(control)
         stack.push_async_callback(lane.aclose)
         yield Arena(control, lane, name, config, local)

@@ -104,6 +104,10 @@ def serve(
             help="File with the control plane's secret. Or set MCPGYM_CONTROL_SECRET; else one is made and shown."
         ),
     ] = None,
+    signing_key: Annotated[
+        Path | None,
+        typer.Option("--signing-key", help="File of the key that signs scores; yours by default (see: mcpgym key)."),
+    ] = None,
     stdio: Annotated[
         bool, typer.Option("--stdio", help="Speak MCP on standard input and output, as desktop clients want it.")
     ] = False,
@@ -142,6 +146,7 @@ def serve(
             control_port=control_port,
             control_socket=control_socket,
             secret_file=secret_file,
+            signing_key=signing_key,
             stdio=stdio,
             task=task,
             split=split,

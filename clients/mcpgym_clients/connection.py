@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpgym.control import ControlPlane, LocalControl
 from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes
+
+if TYPE_CHECKING:
+    from mcpgym.receipts import Signer
 
 
 @asynccontextmanager
@@ -32,13 +35,15 @@ async def running_server(address: str, secret_file: Path | None) -> AsyncIterato
 
 
 @asynccontextmanager
-async def own_server(*environments: Environment[Any, Any, Any]) -> AsyncIterator[ControlPlane]:
+async def own_server(
+    *environments: Environment[Any, Any, Any], signer: Signer | None = None
+) -> AsyncIterator[ControlPlane]:
     """The control plane of a server in this process; its players' URLs are on loopback, at a free port."""
     from mcpgym.serving import serving
 
     episodes = Episodes({environment.name: environment for environment in environments})
     async with serving(episodes) as server:
-        yield _Lent(episodes, server.url)
+        yield _Lent(episodes, server.url, signer)
 
 
 class _Lent(LocalControl):

@@ -18,6 +18,7 @@ from mcpgym.stopping import Stopping
 from mcpgym_clients.console import talk, warn
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.options import parse_config
+from mcpgym_clients.signing import own_signer
 
 if TYPE_CHECKING:
     from mcpgym.wire.stdio import Wire
@@ -34,6 +35,7 @@ class ServeOptions:
     control_port: int | None
     control_socket: Path | None
     secret_file: Path | None
+    signing_key: Path | None
     stdio: bool
     task: str | None
     split: str | None
@@ -63,6 +65,7 @@ def run(options: ServeOptions) -> int:
         wire = Wire()  # before any environment is imported: whatever it prints then is no protocol
         return Stopping().run(lambda stopping: _serve_stdio(options, load(options), wire, stopping))
     secret = take_secret(file=options.secret_file)  # before any environment is imported
+    signer = own_signer(options.signing_key)
     episodes = load(options)
     if options.host not in LOOPBACK:
         warn(
@@ -81,6 +84,7 @@ def run(options: ServeOptions) -> int:
         fast_lane=options.fast_lane,
         bare=not options.episode_urls_only,
         allowed_hosts=options.allowed_hosts,
+        signer=signer,
     )
 
 
@@ -136,6 +140,7 @@ def _refuse_contradictions(options: ServeOptions) -> None:
         "--control-port": options.control_port,
         "--control-socket": options.control_socket,
         "--secret-file": options.secret_file,
+        "--signing-key": options.signing_key,
         "--allowed-host": options.allowed_hosts or None,
         "--episode-urls-only": options.episode_urls_only or None,
     }

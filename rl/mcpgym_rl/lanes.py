@@ -105,9 +105,10 @@ class Connector(Protocol):
 class ControlEpisode:
     """An episode whose calls go through the control plane: the in-process lane, and batched control over HTTP."""
 
-    def __init__(self, control: ControlPlane, opened: OpenedEpisode) -> None:
+    def __init__(self, control: ControlPlane, opened: OpenedEpisode, claims: Mapping[str, str] | None = None) -> None:
         self.control = control
         self.opened = opened
+        self.claims = claims
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> CallResult:
         """Answer one call."""
@@ -124,7 +125,9 @@ class ControlEpisode:
 
     async def score(self, messages: Sequence[Message]) -> Score:
         """The score, the transcript handed over."""
-        return await self.control.score(self.opened.token, messages)
+        if self.claims is None:
+            return await self.control.score(self.opened.token, messages)
+        return await self.control.score(self.opened.token, messages, claims=self.claims)
 
     async def aclose(self) -> None:
         """Close the episode."""
@@ -132,14 +135,19 @@ class ControlEpisode:
 
 
 class ControlLane:
-    """Episodes over a control plane alone (in process: the trainer's default)."""
+    """Episodes over a control plane alone (in process: the trainer's default).
+
+    ``claims`` is what its user says of itself when episodes are scored (``policy``, ``harness``), for their receipts.
+    """
+
+    claims: Mapping[str, str] | None = None
 
     def __init__(self, control: ControlPlane) -> None:
         self.control = control
 
     async def open(self, environment: str, **task: Any) -> EpisodeLane:
         """Open an episode."""
-        return ControlEpisode(self.control, await self.control.open(environment, **task))
+        return ControlEpisode(self.control, await self.control.open(environment, **task), self.claims)
 
     async def check(self) -> None:
         """Ask whether the server is there."""
@@ -154,8 +162,14 @@ class ControlLane:
 class McpEpisode(ControlEpisode):
     """An episode whose calls go over MCP, as any player's do; only its harness uses the control plane."""
 
-    def __init__(self, control: ControlPlane, opened: OpenedEpisode, connection: Connection) -> None:
-        super().__init__(control, opened)
+    def __init__(
+        self,
+        control: ControlPlane,
+        opened: OpenedEpisode,
+        connection: Connection,
+        claims: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(control, opened, claims)
         self._connection = connection
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> CallResult:
@@ -233,7 +247,7 @@ class McpLane(ControlLane):
             with contextlib.suppress(Exception):
                 await uninterrupted(_given_up(connection, self.control, opened.token))
             raise
-        return McpEpisode(self.control, opened, connection)
+        return McpEpisode(self.control, opened, connection, self.claims)
 
     async def _agree(self, opened: OpenedEpisode, connection: Connection) -> None:
         key = (opened.environment, opened.schema_hash)

@@ -89,7 +89,9 @@ class Record:
             messages=self.messages,
             calls=self.calls,
             stop_reason=self.stop_reason or StopReason.CANCELLED,
-            score=None if score is None else TraceScore(score.total, score.components, score.game_outcome),
+            score=None
+            if score is None
+            else TraceScore(score.total, score.components, score.game_outcome, score.receipt),
             error=self.error,
             tokens=None if tokens is None else _trace_tokens(tokens),
             repeat=self.repeat,

@@ -20,6 +20,7 @@ from mcpgym.control_plane.failures import decode_error
 from mcpgym.control_plane.secret import VARIABLE, checked_secret, configured_secret
 from mcpgym.errors import ConfigurationError, McpgymError, ServerUnavailable, UnknownEpisodeError
 from mcpgym.messages import Message
+from mcpgym.receipts import checked_claims
 from mcpgym.rewards import Score
 
 T = TypeVar("T")
@@ -133,9 +134,14 @@ class HttpControl:
         """Where the episode stands; also of one that has ended."""
         return _made(EpisodeStatus, await self._get(_episode(token)))
 
-    async def score(self, token: str, messages: Sequence[Message] | None = None) -> Score:
-        """The score, with the transcript where there is one."""
-        body = _json({"messages": None if messages is None else list(messages)}, "messages")
+    async def score(
+        self, token: str, messages: Sequence[Message] | None = None, *, claims: Mapping[str, str] | None = None
+    ) -> Score:
+        """The score, with the transcript where there is one; signed where the server signs."""
+        wanted: dict[str, Any] = {"messages": None if messages is None else list(messages)}
+        if claims is not None:
+            wanted["claims"] = checked_claims(claims)
+        body = _json(wanted, "messages")
         return _made(Score, await self._request("POST", f"{_episode(token)}/score", body))
 
     async def close(self, token: str) -> None:

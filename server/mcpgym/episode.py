@@ -47,6 +47,10 @@ RESPOND_SECONDS = 120.0
 """Seconds an environment has to answer as the user."""
 SCORE_SECONDS = 300.0
 """Seconds all rewards of an episode have together."""
+MAX_CLIENTS = 8
+"""How many different clients of one episode are told apart."""
+MAX_CLIENT_NAME = 100
+"""Characters of what a client calls itself that are kept."""
 
 
 @dataclass(eq=False, slots=True)
@@ -67,6 +71,9 @@ class Episode:
     failure: str | None = None
     ended: str | None = None
     last_used: float = field(default_factory=time.monotonic)
+    opened: float = field(default_factory=time.time)
+    scorings: int = 0
+    _clients: set[tuple[str, Any, Any]] = field(default_factory=set)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _twins: Twins = field(default_factory=Twins)
     _logged: int = 0
@@ -81,6 +88,23 @@ class Episode:
     def busy(self) -> bool:
         """Whether a call is being answered now."""
         return self._lock.locked() or bool(self._twins.flights)
+
+    def saw(self, lane: str, name: Any = None, version: Any = None) -> None:
+        """A call came by ``lane`` (``mcp``, ``control``), or a client gave its name there: both may be anything."""
+        try:
+            if (lane, name, version) in self._clients:
+                return
+        except TypeError:
+            pass
+        if len(self._clients) >= MAX_CLIENTS or (name is None and any(known[0] == lane for known in self._clients)):
+            return
+        texts = (sendable(text[:MAX_CLIENT_NAME]) if isinstance(text, str) else None for text in (name, version))
+        self._clients.add((lane, *texts))  # type: ignore[arg-type]
+
+    def seen(self) -> list[dict[str, str | None]]:
+        """Who called, as far as the server itself saw: the lane, and what an MCP client calls itself."""
+        rows = sorted(self._clients, key=lambda row: [str(text) for text in row])
+        return [{"lane": lane, "name": name, "version": version} for lane, name, version in rows]
 
     def call_now(self, name: str, arguments: Mapping[str, Any] | None, key: str | None = None) -> CallResult | None:
         """What :meth:`call` answers where that takes no waiting (an inline tool, and nothing else runs); else None."""
@@ -344,6 +368,7 @@ class Episode:
                 raise RewardError(f"game_outcome failed: {type(error).__name__}: {error}") from error
             if outcome not in (None, "win", "draw", "loss"):
                 raise RewardError(f"game_outcome gave {outcome!r}; it is 'win', 'draw', 'loss' or None")
+            self.scorings += 1
             return Score(made.total, made.components, outcome)
 
     async def end(self, why: str) -> None:

@@ -38,12 +38,14 @@ class Score:
 
     ``components`` has every reward by name; ``None`` where its input was missing. ``total`` is the weighted sum, and
     ``None`` when a component of non-zero weight is: an unknown part makes the whole unknown, never smaller.
-    ``game_outcome`` is how a finished game ended for the policy.
+    ``game_outcome`` is how a finished game ended for the policy. ``receipt`` is the signed statement of all this (see
+    :mod:`mcpgym.receipts`); None where nobody signs.
     """
 
     total: float | None
     components: Mapping[str, float | None] = field(default_factory=dict)
     game_outcome: Literal["win", "draw", "loss"] | None = None
+    receipt: Mapping[str, Any] | None = None
 
 
 @overload

@@ -9,7 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpgym.background import HttpServer, cancel, held
 from mcpgym.control import LocalControl
@@ -22,6 +22,9 @@ from mcpgym.errors import ConfigurationError
 from mcpgym.metrics import LoopLag, Metrics
 from mcpgym.stopping import Stopping
 from mcpgym.wire import player_app
+
+if TYPE_CHECKING:
+    from mcpgym.receipts import Signer
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +72,7 @@ async def serving(
     secret_file: str | Path | None = None,
     allowed_hosts: Sequence[str] = (),
     public_url: str | None = None,
+    signer: Signer | None = None,
 ) -> AsyncIterator[Serving]:
     """Serve ``episodes`` in the running event loop; both listeners answer when it yields.
 
@@ -88,6 +92,7 @@ async def serving(
         secret_file: a file that holds the secret.
         allowed_hosts: further names that players may call this server by (the Host header).
         public_url: the base of players' URLs where they differ from the listener's (behind a proxy).
+        signer: signs every score; None for no receipts.
 
     Raises:
         ConfigurationError: an address is taken or cannot be, options contradict, or the secret will not do.
@@ -99,7 +104,7 @@ async def serving(
         stack.callback(player.close)
         control_listener = _control_listener(player, control_host, control_port, control_socket)
         stack.callback(control_listener.close)
-        control = LocalControl(episodes, (public_url or player.url).rstrip("/"))
+        control = LocalControl(episodes, (public_url or player.url).rstrip("/"), signer)
         lag = LoopLag()
         behind = control_app(
             control, Metrics(episodes, lag), token, hosts=_control_hosts(control_listener, control_host)
@@ -165,6 +170,8 @@ def announce_server(server: Serving) -> None:
         ]
     else:
         lines += [f"Its secret is the one you configured ({VARIABLE} for clients)."]
+    if server.control.signer is not None:
+        lines += [f"Scores are signed by key {server.control.signer.key.public.id} (mcpgym key)."]
     with contextlib.suppress(OSError, ValueError):  # whoever started us may have closed it
         print(*lines, "Stop with Ctrl-C.", sep="\n", file=sys.stderr, flush=True)
 

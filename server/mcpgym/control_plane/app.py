@@ -162,10 +162,13 @@ def _add_episodes(app: FastAPI, control: ControlPlane) -> None:
         openapi_extra=dict(bodies.documented(bodies.ScoreBody, required=False)),
     )
     async def score(token: str, request: Request) -> Response:
-        """A component whose input was missing is null, and so is a total that needs it."""
+        """A component whose input was missing is null, and so is a total that needs it.
+
+        The receipt is the score, signed by the server; null where it signs nothing.
+        """
         body = await read(request)
-        messages = bodies.messages_of(codec.decode(body), optional=True) if body else None
-        return answer(await while_connected(request, control.score(token, messages)))
+        messages, claims = bodies.scoring_of(codec.decode(body) if body else None)
+        return answer(await while_connected(request, control.score(token, messages, claims=claims)))
 
     @app.delete(f"{PREFIX}/episodes/{{token}}", summary="End an episode", status_code=204, responses=_errors(404))
     async def close(token: str) -> Response:

@@ -65,7 +65,12 @@ class MessagesBody(BaseModel):
 class ScoreBody(BaseModel):
     """The transcript, where there is one; rewards that need it are null without."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     messages: list[Message] | None = None
+    """The whole conversation, the prompt first."""
+    claims: dict[str, str] | None = None
+    """What the harness says of itself (policy, harness), for the receipt: up to 16 short texts."""
 
 
 class EnvironmentsAnswer(BaseModel):
@@ -146,6 +151,21 @@ def messages_of(value: Any, *, optional: bool) -> list[Message] | None:
     if (messages is None and optional) or type(messages) is list:
         return messages
     raise ConfigurationError(f"messages: a list of messages, not {_shown(messages)}")
+
+
+def scoring_of(value: Any) -> tuple[list[Message] | None, dict[str, Any] | None]:
+    """The ``messages`` and ``claims`` of a scoring's body; both are checked by the control plane itself.
+
+    Raises:
+        ConfigurationError: the body has another form.
+    """
+    if type(value) is not dict or "claims" not in value:
+        return messages_of(value, optional=True), None
+    claims = value["claims"]
+    if claims is not None and type(claims) is not dict:
+        raise ConfigurationError(f"claims: an object of names and texts, not {_shown(claims)}")
+    rest = {name: item for name, item in value.items() if name != "claims"}
+    return messages_of(rest, optional=True), claims
 
 
 def documented(model: type[BaseModel], *, required: bool = True) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from mcpgym.wire.bare import BarePlayer, Handles
 from mcpgym.wire.fast_lane import FastLane
 from mcpgym.wire.hosting import Hosting
 from mcpgym.wire.hosts import HostCheck
-from mcpgym.wire.mcp_server import KEY, PLAYER
+from mcpgym.wire.mcp_server import CLIENT_INFO, KEY, PLAYER
 from mcpgym.wire.players import EndedPlayer, EpisodePlayer, Player
 from mcpgym.wire.results import idempotency_key
 
@@ -125,12 +125,15 @@ class PlayerApp:
             call = self._fast_lane.read(headers, body)
             if call is not None:
                 key, episode = idempotency_key(call.meta, header), player.episode
+                player.saw(call.meta.get(CLIENT_INFO))
                 result = episode.call_now(call.name, call.arguments, key)
                 if result is None:
                     result = await _unless_gone(episode.call(call.name, call.arguments, key), receive)
                     if result is None:
                         return None
                 return await _send(send, 200, self._fast_lane.answer(call, episode.environment, result))
+        if b'"initialize"' in body and (client := introduction(body)) is not None:
+            player.saw(client)
         replay = _Replay(body)
         handled = self._hosting.handle(player.face, {**scope, PLAYER: player, KEY: header}, replay, send)
         return await _unless_gone(handled, receive)
@@ -155,6 +158,19 @@ class PlayerApp:
             await send({"type": "lifespan.startup.complete"})
             await receive()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def introduction(body: bytes) -> Any:
+    """What the client calls itself in an ``initialize``, the one request of the older protocols that says it.
+
+    Here every request is answered for itself, so that the SDK has forgotten it when the calls come.
+    """
+    with contextlib.suppress(ValueError, RecursionError):
+        request = json.loads(body)
+        if isinstance(request, dict) and request.get("method") == "initialize":
+            params = request.get("params")
+            return params.get("clientInfo") if isinstance(params, dict) else None
+    return None
 
 
 class _Replay:

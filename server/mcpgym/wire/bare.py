@@ -152,6 +152,9 @@ class BarePlayer:
         """``start_episode``, then the tools of each environment with the handle as their first argument."""
         return [self._start_listing, *(tool.listing for tool in self._tools.values())]
 
+    def saw(self, client: Any) -> None:
+        """Episodes that players started have no receipts."""
+
     async def call(self, name: str, arguments: Mapping[str, Any], key: str | None) -> CallResult:
         """Start an episode, or answer a call of the one that the handle names."""
         if name == START:

@@ -18,12 +18,12 @@ from mcp_types.methods import serialize_server_result
 
 from mcpgym.calls import CallResult, sendable
 from mcpgym.environment import Environment
+from mcpgym.wire.mcp_server import CLIENT_INFO
 from mcpgym.wire.results import call_result
 
 VERSION = "2026-07-28"
 _VERSION_META = "io.modelcontextprotocol/protocolVersion"
 _CAPABILITIES_META = "io.modelcontextprotocol/clientCapabilities"
-_INFO_META = "io.modelcontextprotocol/clientInfo"
 _LEVEL_META = "io.modelcontextprotocol/logLevel"
 _PLAIN_CAPABILITIES = frozenset({"roots", "sampling", "elicitation", "experimental", "extensions"})
 _PLAIN_INFO = frozenset({"name", "version", "title", "description", "websiteUrl"})
@@ -94,7 +94,7 @@ class FastLane:
         """Whether the envelope is complete and plain. Clients repeat themselves: the last one's words are known."""
         if meta.get(_VERSION_META) != VERSION or _LEVEL_META in meta:
             return False
-        client = (meta.get(_CAPABILITIES_META), meta.get(_INFO_META, _ABSENT))
+        client = (meta.get(_CAPABILITIES_META), meta.get(CLIENT_INFO, _ABSENT))
         if client != self._client:
             if not _is_plain(*client):
                 return False

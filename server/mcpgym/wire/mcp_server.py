@@ -26,6 +26,8 @@ PLAYER = "mcpgym.player"
 """The key of the request's ASGI scope that holds its player."""
 KEY = "mcpgym.key"
 """The key of the request's ASGI scope that holds its ``Idempotency-Key`` header, or None."""
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+"""Where a request's ``_meta`` says who the client is."""
 TOOLS_FRESH = 300_000
 """Milliseconds a client may keep a list of tools: at one URL it never changes."""
 
@@ -46,7 +48,9 @@ def mcp_server(
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         player, header = player_of(context)
-        key = idempotency_key((context.params or {}).get("_meta"), header)
+        meta = (context.params or {}).get("_meta")
+        player.saw(_client(context, meta))
+        key = idempotency_key(meta, header)
         result = await player.call(params.name, params.arguments or {}, key)
         return call_result(result, face.short if context.protocol_version in MODERN_PROTOCOL_VERSIONS else None)
 
@@ -103,6 +107,14 @@ def mcp_server(
     server.add_request_handler("resources/templates/list", pages, list_templates)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, read_resource)
     return server
+
+
+def _client(context: Context, meta: Any) -> Any:
+    """What the client calls itself: said with each call since 2026-07-28, before that once for a connection."""
+    if isinstance(meta, Mapping) and (info := meta.get(CLIENT_INFO)) is not None:
+        return info
+    known = context.session.client_params
+    return None if known is None else {"name": known.client_info.name, "version": known.client_info.version}
 
 
 def _nothing_in_headers(name: str) -> Mapping[str, Any] | None:

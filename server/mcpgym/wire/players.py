@@ -68,6 +68,10 @@ class Player(Protocol):
         """Answer one call; never raises for what a client sent."""
         ...
 
+    def saw(self, client: Any) -> None:
+        """Note who plays: ``client`` is what the client calls itself (MCP's ``clientInfo``), whatever it may be."""
+        ...
+
     def prompts(self) -> Sequence[PromptInfo]:
         """The prompts a person may pick."""
         ...
@@ -138,6 +142,9 @@ class _OneEpisode:
         """The environment's tools, in its order."""
         return [listed(tool) for tool in self.environment.tools.values()]
 
+    def saw(self, client: Any) -> None:
+        """An episode that has ended is scored no more."""
+
 
 class EpisodePlayer(_OneEpisode):
     """The player of one live episode: the URL says which, so no schema mentions it."""
@@ -147,6 +154,13 @@ class EpisodePlayer(_OneEpisode):
     def __init__(self, episode: Episode) -> None:
         self.environment = episode.environment
         self.episode = episode
+
+    def saw(self, client: Any) -> None:
+        """Note it in the episode, for its receipt."""
+        if isinstance(client, dict):
+            self.episode.saw("mcp", client.get("name"), client.get("version"))
+        else:
+            self.episode.saw("mcp")
 
     async def call(self, name: str, arguments: Mapping[str, Any], key: str | None) -> CallResult:
         """The episode's answer."""

@@ -1,0 +1,17 @@
+"""What all tests share: what is kept for a user (a signing key) goes to a folder of the tests' own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def data_home() -> Iterator[None]:
+    """Nothing of the user's is used or changed, by commands in processes of their own neither."""
+    with tempfile.TemporaryDirectory(prefix="mcpgym-tests-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", folder)
+        patch.delenv("MCPGYM_SIGNING_KEY", raising=False)
+        yield
