@@ -32,6 +32,67 @@ def breaks(rule: str) -> Any:
     return register
 
 
+@breaks("reproducible")
+class CannotBeExactAndHasNoRule(Doors):
+    reproducible = False
+
+
+@breaks("reproducible")
+class HasARuleThatNobodyAsks(Doors):
+    def same_observation(self, recorded: str, replayed: str) -> bool:
+        return recorded.lower() == replayed.lower()
+
+
+@breaks("reproducible")
+class TakesEverythingForTheSame(Doors):
+    reproducible = False
+
+    def same_observation(self, recorded: str, replayed: str) -> bool:
+        return True
+
+
+@breaks("reproducible")
+class IsNotEvenTheSameAsItself(Doors):
+    reproducible = False
+
+    def same_observation(self, recorded: str, replayed: str) -> bool:
+        return recorded < replayed
+
+
+@breaks("reproducible")
+class ItsRuleBreaks(Doors):
+    reproducible = False
+
+    def same_observation(self, recorded: str, replayed: str) -> bool:
+        return recorded.split(":")[3] == replayed.split(":")[3]
+
+
+@breaks("reproducible")
+class ItsRuleGivesNoBool(Doors):
+    reproducible = False
+
+    def same_observation(self, recorded: str, replayed: str) -> bool:
+        return len(recorded) - len(replayed)  # type: ignore[return-value]
+
+
+@breaks("reproducible")
+class SaysYes(Doors):
+    reproducible = "yes"  # type: ignore[assignment]
+
+
+@breaks("seed")
+class IsLessReproducibleThanItsRuleSays(Doors):
+    reproducible = False
+
+    @tool(inline=True)
+    def look(self, room: Room) -> str:
+        """Look around."""
+        return f"it is {time.perf_counter_ns()}"
+
+    def same_observation(self, recorded: str, replayed: str) -> bool:
+        return recorded[:12] == replayed[:12] and len(recorded) == len(replayed) and recorded[-4:] == replayed[-4:]
+
+
 @breaks("seed")
 class UsesTheSystemsRandomness(Doors):
     def reset(self, task, seed):

@@ -26,6 +26,7 @@ from mcpgym.check.rules_plays import (
     check_states,
     working_folder,
 )
+from mcpgym.check.rules_reproducible import check_reproducible
 from mcpgym.check.rules_rewards import check_rewards, check_rubric
 from mcpgym.check.rules_tasks import Make, check_config, check_schemas, check_tasks
 from mcpgym.check.rules_texts import check_mentions, check_secrets
@@ -87,6 +88,9 @@ async def _check(make: Make, count: int, seed: int, second_process: bool, report
     first = await baseline(make, planned, report)
     if any("reset" in one.broken for one in first):
         report.notes.append("little was played: reset must work first")
+        return
+    if not check_reproducible(environment, first, report):
+        report.notes.append("little was compared: same_observation must work first")
         return
     if await check_replay(make, planned, first, report):
         await check_isolation(make, planned, first, report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -47,20 +47,28 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that happened: its ``label`` ("call 2: play"), the text the policy saw, and what it did not see."""
+    """One thing that happened: its ``label`` ("call 2: play"), the text the policy saw, and what it did not see.
+
+    ``said`` are the messages that ``seen`` is made of, where it is not the answer to a call.
+    """
 
     label: str
     seen: str
     hidden: str = ""
     is_error: bool = False
     act: Act | None = None
+    said: tuple[Message, ...] = ()
 
 
 @dataclass(slots=True)
 class Play:
-    """All of one episode, line by line; ``broken`` maps a rule to how the environment broke it on the way."""
+    """All of one episode, line by line; ``broken`` maps a rule to how the environment broke it on the way.
+
+    ``same`` is an environment's own rule of which texts count as the same; None where all must be the same bytes.
+    """
 
     place: Place
+    same: Callable[[str, str], bool] | None = None
     lines: list[Line] = field(default_factory=list)
     broken: dict[str, str] = field(default_factory=dict)
     score: Score | None = None
@@ -68,15 +76,28 @@ class Play:
     acts: list[Act] = field(default_factory=list)
 
     def difference(self, other: Play) -> str | None:
-        """Where the two first differ, and how; None when they are equal, byte for byte."""
+        """Where the two first differ, and how; None when they are equal."""
         for mine, theirs in zip(self.lines, other.lines, strict=False):
             if mine.label != theirs.label:
                 return f"{mine.label!r} became {theirs.label!r}"
-            if (mine.seen, mine.hidden) != (theirs.seen, theirs.hidden):
+            if mine.hidden != theirs.hidden or not self.agree(mine, theirs):
                 return f"{mine.label}: {show(mine.seen + mine.hidden)} became {show(theirs.seen + theirs.hidden)}"
         if len(self.lines) != len(other.lines):
             return f"{len(self.lines)} events became {len(other.lines)}"
         return None
+
+    def agree(self, mine: Line, theirs: Line) -> bool:
+        """Whether the policy saw the same in both: the same bytes, or what the environment says is the same."""
+        if mine.seen == theirs.seen:
+            return True
+        if self.same is None:
+            return False
+        if not mine.said and not theirs.said:
+            return self.same(mine.seen, theirs.seen)
+        return len(mine.said) == len(theirs.said) and all(
+            {**old, "content": ""} == {**new, "content": ""} and self.same(old["content"], new["content"])
+            for old, new in zip(mine.said, theirs.said, strict=True)
+        )
 
 
 class Player:
@@ -88,7 +109,8 @@ class Player:
     def __init__(self, episodes: Episodes, place: Place, plan: Sequence[Act], *, ask_often: bool = False) -> None:
         self.episodes = episodes
         self.plan = plan
-        self.play = Play(place)
+        (environment,) = episodes.environments.values()
+        self.play = Play(place, None if environment.reproducible else environment.same_observation)
         self.ask_often = ask_often
         self._episode: Episode | None = None
         self._at = 0
@@ -110,7 +132,8 @@ class Player:
             self._break("reset", f"opening the episode raised {_named(error)}")
             return False
         self.play.transcript = [*self._episode.messages]
-        self.play.lines.append(Line("prompt", dump(self.play.transcript)))
+        said = tuple(self.play.transcript)
+        self.play.lines.append(Line("prompt", dump(self.play.transcript), said=said))
         self._ask()
         return True
 
@@ -201,7 +224,8 @@ class Player:
             self._break("respond", f"{label}: {_named(error)}")
             return False
         self.play.transcript += answer or ()
-        self.play.lines.append(Line(label, "" if answer is None else dump(answer), f"done {episode.done}", act=act))
+        seen, said = ("", ()) if answer is None else (dump(answer), tuple(answer))
+        self.play.lines.append(Line(label, seen, f"done {episode.done}", act=act, said=said))
         self._ask()
         return not episode.done
 

@@ -23,6 +23,7 @@ RULES = {
     "hostile-arguments": "arguments that do not fit are refused with a text, and break nothing",
     "invalid-arguments": "a refused call changes nothing that the policy sees afterwards",
     "respond": "respond gives messages or None, without an exception",
+    "reproducible": "what cannot give the same bytes twice says so, and what counts as the same",
     "seed": "one task, one seed and the same calls give the same bytes",
     "global-random": "the global random generators are neither read nor changed",
     "process": "another process with another hash seed gives the same bytes",

@@ -141,7 +141,7 @@ async def check_invalid(make: Make, planned: Planned, first: Sequence[Play], rep
         after = await play(over(environment), place, mixed)
         valid = [line for line in after.lines if line.act is not None and line.act in plan]
         for mine, theirs in zip([line for line in before.lines if line.act is not None], valid, strict=False):
-            if mine.seen != theirs.seen:
+            if not before.agree(mine, theirs):
                 problem = (
                     f"after a call with a wrong argument, {mine.label} answered {theirs.seen!r}, not {mine.seen!r}"
                 )

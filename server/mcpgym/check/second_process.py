@@ -28,6 +28,9 @@ def check_process(
 ) -> None:
     """Play every plan again in a new interpreter, where the class can be imported there."""
     cls = type(environment)
+    if not environment.reproducible:
+        report.notes.append(f"process: not checked, {environment.name} says that it is not reproducible")
+        return
     if "<" in cls.__qualname__ or cls.__module__ == "__main__":
         report.notes.append(f"process: not checked, {cls.__qualname__} cannot be imported from another process")
         return
