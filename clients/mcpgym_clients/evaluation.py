@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpgym import __version__
+from mcpgym.receipts import MAX_CLAIM
 from mcpgym_clients.arena import open_arena, require_tasks
 from mcpgym_clients.console import escaped, out, warn
 from mcpgym_clients.eval_options import EvalOptions
@@ -21,6 +22,7 @@ from mcpgym_clients.failures import INTERRUPTED, CommandFailed
 from mcpgym_clients.files import SUMMARY, TRACES, run_folder
 from mcpgym_clients.options import parse_config
 from mcpgym_clients.progress import RunProgress
+from mcpgym_clients.receipt_files import write_receipts
 from mcpgym_clients.report import render
 from mcpgym_clients.summary import Summary
 from mcpgym_rl.files import write_atomically
@@ -105,6 +107,7 @@ class Evaluation:
     def finish(self) -> dict[str, Any]:
         """Write ``summary.json``; its content."""
         self._writer.close()
+        write_receipts(self.folder)
         options, first = self.options, self._first
         made = self.summary.as_json()
         run = {
@@ -205,6 +208,7 @@ async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions], Evaluat
         tasks = await require_tasks(arena, options.split, options.tasks, fewer=options.fewer)
         options = replace(options, tasks=tasks)
         policy = make_policy(options.policy, arena.environment, **options.policy_options)
+        arena.lane.claims = {"policy": policy.name[:MAX_CLAIM], "harness": f"mcpgym eval {__version__}"}
         try:
             limits = Limits(max_turns=options.max_turns)
             evaluation = begin(options)

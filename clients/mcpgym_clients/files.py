@@ -10,6 +10,7 @@ from mcpgym_clients.failures import UsageProblem
 
 TRACES = "traces.jsonl"
 SUMMARY = "summary.json"
+RECEIPTS = "receipts.jsonl"
 
 
 def run_folder(wanted: Path | None, *words: str, overwrite: bool = False) -> Path:
@@ -29,7 +30,7 @@ def run_folder(wanted: Path | None, *words: str, overwrite: bool = False) -> Pat
     if wanted.is_dir() and any(wanted.iterdir()):
         if not overwrite:
             raise UsageProblem(f"--out {wanted} is not empty; name another folder, or replace its results: --overwrite")
-        for name in (TRACES, SUMMARY):
+        for name in (TRACES, SUMMARY, RECEIPTS):
             (wanted / name).unlink(missing_ok=True)
     try:
         wanted.mkdir(parents=True, exist_ok=True)

@@ -13,11 +13,16 @@ from typing import Any
 def write_atomically(path: Path, value: Any) -> None:
     """Write ``value`` as JSON so that a reader finds the old file or the whole new one, whenever the process dies."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    replace_whole(path, text.encode("utf-8"))
+
+
+def replace_whole(path: Path, content: bytes) -> None:
+    """Write ``content`` so that a reader finds the old file or the whole new one, whenever the process dies."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(0o666 & ~_umask())
