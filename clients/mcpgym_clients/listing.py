@@ -47,6 +47,7 @@ def describe(environment: Environment[Any, Any, Any]) -> dict[str, Any]:
         "description": environment.description,
         "splits": {split: environment.size(split) for split in environment.splits},
         "max_turns": environment.max_turns,
+        "reproducible": environment.reproducible,
         "schema_hash": environment.schema_hash,
         "tools": [dict(tool.listing) for tool in environment.tools.values()],
         "rewards": {
@@ -138,6 +139,7 @@ def _print_one(about: Mapping[str, Any]) -> None:
     facts.add_column(overflow="fold")
     facts.add_row("splits", escaped(splits))
     facts.add_row("turns", turns)
+    facts.add_row("replays", "byte for byte" if about["reproducible"] else "by its own rule: it is not reproducible")
     facts.add_row("policies", escaped(", ".join(about["reference_policies"]) or "none of its own"))
     facts.add_row("schema hash", about["schema_hash"])
     parts: list[Any] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
 from mcpgym.errors import ConfigurationError, ServerUnavailable
 from mcpgym.messages import Message, message_fault
@@ -31,7 +31,7 @@ async def replay(
     score_tolerance: float = 0.0,
     concurrency: int = 16,
     seconds: float = SECONDS,
-) -> AsyncIterator[Replayed]:
+) -> AsyncGenerator[Replayed, None]:
     """Replay every trace, ``concurrency`` at a time; the results come in the order of the traces.
 
     Args:
