@@ -18,6 +18,7 @@ from mcpgym.calls import answer_text, no_such_tool, sendable, too_deep, too_deep
 from mcpgym.environment import Environment, GameOutcome
 from mcpgym.errors import ToolError
 from mcpgym.messages import Message
+from mcpgym.tasks import Task
 
 StateT = TypeVar("StateT", bound=Hashable, default=Any)
 
@@ -67,12 +68,38 @@ class LegalCall(NamedTuple):
     arguments: Mapping[str, Any]
 
 
+class Mixture(NamedTuple):
+    """Whom a task's policy meets: the part it has itself, and how its opponent moves.
+
+    Each of the opponent's moves is drawn uniformly from its legal ones with the chance ``random``, and is otherwise the
+    strongest opponent's. The draws are independent of each other, over all seeds of the task's episodes.
+    """
+
+    seat: str
+    random: Fraction
+
+
+class StatedPolicy(Protocol):
+    """A reference policy that also states its chances: then what it is worth is worked out, and no longer sampled."""
+
+    def choices(self, state: Any, /) -> Sequence[tuple[Fraction, LegalCall]]:
+        """The calls that it makes in this position of the tree, and how often; the chances add up to 1.
+
+        It is called with the positions of a :class:`GameTree` in which it is the policy's turn. It must play alike in
+        positions with the same :meth:`GameTree.key`: what follows is worked out once for all of them.
+        """
+        ...
+
+
 class GameTree(Protocol[StateT]):
     """The tree of a finite game of two players, seen from the policy. Every method is a pure function.
 
     Moves have labels (``acts``): short texts without spaces, equal for equal moves, which people read and type. States
     are values: hashable, never changed. The policy's turn is over with its call; what the opponent replies is part of
     the answer.
+
+    A tree may also have ``opponent(task) -> Mixture | None`` (:func:`opponent_of`): then evaluations show the exact
+    value beside the estimate.
     """
 
     seats: Sequence[str]
@@ -123,6 +150,12 @@ class GameTree(Protocol[StateT]):
         them. Off the line it steers into one of the lines ``others`` where the game allows it; off all of them it moves
         at random with this probability, else perfectly."""
         ...
+
+
+def opponent_of(tree: GameTree[Any], task: Task) -> Mixture | None:
+    """Whom the policy meets in ``task``; None where the tree does not say, or the opponent is none of this kind."""
+    said: Any = getattr(tree, "opponent", None)
+    return None if said is None else said(task)
 
 
 def call_tool(

@@ -12,11 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from random import Random
+from typing import TYPE_CHECKING
 
 from mcpgym import Message, ReferencePolicy
+from mcpgym.game_tree import LegalCall
 from mcpgym.messages import assistant, tool_call
 from mcpgym_environments.tic_tac_toe.engine import Board, best_moves, legal_moves, play, result, value
 from mcpgym_environments.tic_tac_toe.observation import last_board
+
+if TYPE_CHECKING:
+    from mcpgym_environments.tic_tac_toe.tree import Position
 
 
 @cache
@@ -44,14 +49,26 @@ def expert_moves(board: Board) -> tuple[int, ...]:
     return tuple(cell for cell, merit in merits.items() if merit == max(merits.values()))
 
 
-def _policy(moves: Callable[[Board], tuple[int, ...]], *, think: bool) -> ReferencePolicy:
-    def act(messages: Sequence[Message], random: Random) -> Message:
-        board = last_board(messages)
-        cell = random.choice(moves(board))
-        call = tool_call(f"call_{len(messages)}", "play", json.dumps({"position": cell}))
-        return assistant(f"<think>{_reason(board, cell)}</think>" if think else "", [call])
+class _Chooser:
+    """A policy that takes any of the ``moves`` of a board, uniformly; it states its chances too (``StatedPolicy``)."""
 
-    return act
+    def __init__(self, moves: Callable[[Board], tuple[int, ...]], *, think: bool) -> None:
+        self._moves, self._think = moves, think
+
+    def __call__(self, messages: Sequence[Message], random: Random) -> Message:
+        board = last_board(messages)
+        cell = random.choice(self._moves(board))
+        call = tool_call(f"call_{len(messages)}", "play", json.dumps({"position": cell}))
+        return assistant(f"<think>{_reason(board, cell)}</think>" if self._think else "", [call])
+
+    def choices(self, state: Position) -> list[tuple[Fraction, LegalCall]]:
+        """The moves of a position of the game tree, each as likely as the others."""
+        return uniform(self._moves(state.board))
+
+
+def uniform(cells: Sequence[int], whole: Fraction = Fraction(1)) -> list[tuple[Fraction, LegalCall]]:
+    """A call of ``play`` for each of ``cells``; the chances are equal and add up to ``whole``."""
+    return [(whole / len(cells), LegalCall("play", {"position": cell})) for cell in cells]
 
 
 def _reason(board: Board, cell: int) -> str:
@@ -66,7 +83,7 @@ def _reason(board: Board, cell: int) -> str:
 
 
 POLICIES: Mapping[str, ReferencePolicy] = {
-    "random": _policy(legal_moves, think=False),
-    "minimax": _policy(best_moves, think=True),
-    "expert": _policy(expert_moves, think=True),
+    "random": _Chooser(legal_moves, think=False),
+    "minimax": _Chooser(best_moves, think=True),
+    "expert": _Chooser(expert_moves, think=True),
 }

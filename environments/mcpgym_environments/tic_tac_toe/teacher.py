@@ -15,13 +15,20 @@ Its thoughts are a few words, each of them true of the board that it sees::
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import cache
 from random import Random
+from typing import TYPE_CHECKING
 
 from mcpgym import Message, ReferencePolicy
+from mcpgym.game_tree import LegalCall
 from mcpgym.messages import assistant, tool_call
 from mcpgym_environments.tic_tac_toe.engine import Board, legal_moves, play, result
 from mcpgym_environments.tic_tac_toe.observation import last_board
+from mcpgym_environments.tic_tac_toe.reference import uniform
+
+if TYPE_CHECKING:
+    from mcpgym_environments.tic_tac_toe.tree import Position
 
 
 @cache
@@ -51,13 +58,24 @@ def thought(board: Board, cell: int) -> str:
 
 def make_teacher(skill: float) -> ReferencePolicy:
     """The teacher that looks ahead with probability ``skill`` in each turn."""
+    return _Teacher(skill)
 
-    def act(messages: Sequence[Message], random: Random) -> Message:
+
+class _Teacher:
+    """It states its chances too (``StatedPolicy``)."""
+
+    def __init__(self, skill: float) -> None:
+        self._skill = skill
+
+    def __call__(self, messages: Sequence[Message], random: Random) -> Message:
         board = last_board(messages)
-        cell = random.choice(one_ply_moves(board) if random.random() < skill else legal_moves(board))
+        cell = random.choice(one_ply_moves(board) if random.random() < self._skill else legal_moves(board))
         return turn(board, cell, len(messages))
 
-    return act
+    def choices(self, state: Position) -> list[tuple[Fraction, LegalCall]]:
+        """The moves of a position of the game tree; a cell may stand there twice."""
+        looked = Fraction(self._skill)
+        return uniform(one_ply_moves(state.board), looked) + uniform(legal_moves(state.board), 1 - looked)
 
 
 @cache

@@ -7,15 +7,15 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
 
-from mcpgym import GameOutcome
+from mcpgym import GameOutcome, Task
 from mcpgym.errors import UnknownNameError
-from mcpgym.game_tree import CERTAIN, Answer, Chances, LegalCall, Start, call_tool
+from mcpgym.game_tree import CERTAIN, Answer, Chances, LegalCall, Mixture, Start, call_tool
 from mcpgym_environments.tic_tac_toe import engine
 from mcpgym_environments.tic_tac_toe.engine import Board
 from mcpgym_environments.tic_tac_toe.environment import Game, TicTacToe
 from mcpgym_environments.tic_tac_toe.lines import line_id, played
 from mcpgym_environments.tic_tac_toe.observation import show
-from mcpgym_environments.tic_tac_toe.opponent import Opponent
+from mcpgym_environments.tic_tac_toe.opponent import Opponent, make_opponent
 
 _SEATS = ("first", "second")
 _NOBODY = Opponent(b"", 0)
@@ -82,6 +82,14 @@ class TicTacToeTree:
     def _replies(self, board: Board) -> tuple[tuple[int, Chances], ...]:
         return _replies(board, self._environment.config.best_move == "any")
 
+    def opponent(self, task: Task) -> Mixture | None:
+        """Who plays O in ``task``; None where it steers into a line."""
+        info = task.info
+        if info.get("line"):
+            return None
+        share = Fraction(make_opponent(0, info["random_move_prob"]).threshold, 2**64)
+        return Mixture("first" if info["policy_first"] else "second", share)
+
     def legal(self, state: Position) -> Sequence[LegalCall]:
         """One call of ``play`` for each free cell."""
         moves = () if state.outcome is not None else engine.legal_moves(state.board)
@@ -92,8 +100,12 @@ class TicTacToeTree:
         return state.outcome
 
     def key(self, state: Position) -> str:
-        """One of the eight boards that are this one turned or mirrored, and how it ended."""
-        return f"{_canonical(state.board.cells)}{state.outcome}"
+        """One of the eight boards that are this one turned or mirrored, and how it ended.
+
+        The board itself where O always takes the first of its best moves: that is not alike on all eight.
+        """
+        cells = state.board.cells
+        return f"{_canonical(cells) if self._environment.config.best_move == 'any' else cells}{state.outcome}"
 
     def draw(self, seat: str, acts: Sequence[str]) -> str:
         """The board after these moves, as the policy is shown it."""

@@ -42,6 +42,8 @@ class Line:
     messages: tuple[Message, ...] = field(repr=False)
     chances: Chances
     invalid_moves: int
+    replies: tuple[Chances, ...] = ()
+    """The chances of each of the opponent's moves on it, one by one; those that alone could follow are left out."""
 
     @property
     def chance(self) -> Fraction:
@@ -65,11 +67,16 @@ class Point:
     tried: int = 0
     invalid_moves: int = 0
     end: StopReason | None = None
+    replies: tuple[Chances, ...] = ()
 
     def follows(self, chances: Chances) -> Chances:
         """The chances of what follows this point with ``chances``."""
         mine = self.chances
         return mine if chances == CERTAIN else Chances(mine.random * chances.random, mine.perfect * chances.perfect)
+
+    def replied(self, chances: Chances) -> tuple[Chances, ...]:
+        """``replies`` with one more."""
+        return self.replies if chances == CERTAIN else (*self.replies, chances)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +142,7 @@ class Rules:
                     point.tried + 1,
                     point.invalid_moves + answer.is_error,
                     end if self.tree.outcome(answer.state) is None else StopReason.DONE,
+                    point.replied(answer.chances),
                 )
             )
         return found
@@ -145,7 +153,7 @@ class Rules:
         outcome = self.tree.outcome(point.state)
         task = self.tree.line_task(point.seat, point.acts)
         moved = (point.seat, point.acts, point.movers, task, outcome, point.end, point.turns, point.messages)
-        return Line(*moved, point.chances, point.invalid_moves)
+        return Line(*moved, point.chances, point.invalid_moves, point.replies)
 
 
 def _refused(point: Point, call: ParsedCall | MalformedCall, text: str) -> Point:
@@ -162,5 +170,6 @@ def starting_points(tree: GameTree, seats: Sequence[str]) -> list[Point]:
         for start in tree.starts(seat):
             acts: tuple[str, ...] = () if start.act is None else (start.act,)
             movers: tuple[Mover, ...] = () if start.act is None else ("opponent",)
-            points.append(Point(seat, start.state, tuple(start.messages), acts, movers, (), start.chances))
+            point = Point(seat, start.state, tuple(start.messages), acts, movers, (), start.chances)
+            points.append(replace(point, replies=point.replied(start.chances)))
     return points
