@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcpgym_clients.failures import UsageProblem
 from mcpgym_rl.policies.openai_chat import without_password
 
 DEFAULT_TASKS = 100
@@ -17,7 +19,11 @@ DEFAULT_TASKS = 100
 class EvalOptions:
     """What was typed. ``lane`` is None for the default: MCP with a server, the control plane without.
 
-    With ``fewer``, a split that has not so many ``tasks`` is played whole.
+    With ``fewer``, a split that has not so many ``tasks`` is played whole. ``timeout`` is of one episode, in seconds;
+    ``rate_limit`` in requests per minute; ``max_cost`` in US dollars; ``resume`` is the folder of a run to go on with.
+
+    Raises:
+        UsageProblem: a number is none that can be.
     """
 
     environment: str
@@ -39,6 +45,19 @@ class EvalOptions:
     temperature: float | None = None
     max_tokens: int | None = None
     max_turns: int | None = None
+    timeout: float | None = None
+    retries: int | None = None
+    rate_limit: float | None = None
+    max_cost: float | None = None
+    max_total_tokens: int | None = None
+    prices: Path | None = None
+    resume: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("tasks", "repeats", "concurrency", "timeout", "rate_limit", "max_cost", "max_total_tokens"):
+            value = getattr(self, name)
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise UsageProblem(f"--{name.replace('_', '-')} must be a number above 0, not {value}")
 
     @property
     def planned(self) -> int:
@@ -58,8 +77,15 @@ class EvalOptions:
             "think": self.think or None,
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
+            "retries": self.retries,
+            "rate_limit": self.rate_limit,
         }
         return {name: value for name, value in options.items() if value is not None}
+
+    @property
+    def at_once(self) -> int:
+        """How many episodes are under way at once: no more than the rate limit lets ask within a minute."""
+        return self.concurrency if self.rate_limit is None else max(1, min(self.concurrency, int(self.rate_limit)))
 
     @property
     def lane_name(self) -> str:
@@ -73,8 +99,11 @@ class EvalOptions:
         words += ["--concurrency", str(self.concurrency)]
         for option in self.config:
             words += ["--config", option]
-        for name in ("server", "lane", "tool_mode", "temperature", "max_tokens", "max_turns"):
+        for name in (
+            *("server", "lane", "tool_mode", "temperature", "max_tokens", "max_turns", "timeout", "retries"),
+            *("rate_limit", "max_cost", "max_total_tokens", "prices"),
+        ):
             if (value := getattr(self, name)) is not None:
-                words += [f"--{name.replace('_', '-')}", str(value)]
+                words += [f"--{name.replace('_', '-')}", without_password(str(value))]
         words += ["--think"] if self.think else []
         return shlex.join(words)

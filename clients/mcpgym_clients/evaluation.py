@@ -8,27 +8,32 @@ import shlex
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mcpgym import __version__
-from mcpgym.receipts import MAX_CLAIM
 from mcpgym_clients.arena import open_arena, require_tasks
-from mcpgym_clients.console import escaped, out, warn
+from mcpgym_clients.console import escaped, out, talk, warn
 from mcpgym_clients.eval_options import EvalOptions
-from mcpgym_clients.failures import INTERRUPTED, CommandFailed
-from mcpgym_clients.files import SUMMARY, TRACES, run_folder
+from mcpgym_clients.failures import INTERRUPTED, CommandFailed, UsageProblem
+from mcpgym_clients.files import RUN, SUMMARY, TRACES, run_folder
 from mcpgym_clients.options import parse_config
 from mcpgym_clients.progress import RunProgress
 from mcpgym_clients.receipt_files import write_receipts
 from mcpgym_clients.report import render
+from mcpgym_clients.signing import claims
+from mcpgym_clients.run_file import RunFile, check_same, describe, now, read_run_file
+from mcpgym_clients.spending import Spending
 from mcpgym_clients.summary import Summary
 from mcpgym_rl.files import write_atomically
 from mcpgym_rl.lanes import Lane
+from mcpgym_rl.locks import locked
 from mcpgym_rl.policies import make_policy
+from mcpgym_rl.policies.openai_chat import without_password
 from mcpgym_rl.policy import Policy
+from mcpgym_rl.resuming import SYNC_SECONDS, attempts, finished, settle
 from mcpgym_rl.rollout import Limits
 from mcpgym_rl.run import EpisodeSpec
 from mcpgym_rl.run import run as run_rollouts
@@ -37,18 +42,64 @@ from mcpgym_rl.traces import Trace, TraceWriter
 
 
 class Evaluation:
-    """One evaluation: its files, what has been counted so far, and how it ended."""
+    """One evaluation: its files, what has been counted so far, and how it ended.
 
-    def __init__(self, options: EvalOptions, folder: Path) -> None:
+    What is in ``folder`` already is gone on with: episodes with a score are counted and not played again. Until
+    :meth:`finish` no other process may work in it.
+
+    Args:
+        options: what is asked for.
+        folder: where its files go; it exists.
+        spending: what counts tokens and cost, and knows their limits; none without.
+        about: what the run is, to be written into ``run.json``; none is written without.
+
+    Raises:
+        ConfigurationError: another process is at work in the folder, or a trace in it is damaged.
+        UsageProblem: it has the traces of another run.
+    """
+
+    def __init__(
+        self, options: EvalOptions, folder: Path, spending: Spending | None = None, about: RunFile | None = None
+    ) -> None:
         self.options = options
         self.folder = folder
         self.summary = Summary()
-        self.started = time.time()
+        self.started = now() if about is None else about.started
         self.failure: str | None = None
         self.interrupted = False
+        self.found = 0
+        self._begun = time.monotonic()
         self._first: Trace | None = None
-        self._writer = TraceWriter(folder / TRACES)
+        self._spending = spending
         self._unwritable: OSError | None = None
+        with contextlib.ExitStack() as held:
+            held.enter_context(locked(folder))
+            if about is not None:
+                about.write(folder)
+            self._missing = self._take_up()
+            self._writer = TraceWriter(folder / TRACES, sync=SYNC_SECONDS)
+            self._held = held.pop_all()
+
+    def _take_up(self) -> Sequence[int]:
+        """Count what has been played; the places of what has not."""
+        settle(self.folder)
+        done: set[int] = set()
+        for trace in finished(self.folder):
+            if not (0 <= trace.place < self.options.planned) or self._asked(trace.place) != (trace.seed, trace.repeat):
+                raise UsageProblem(f"{self.folder / TRACES} has episodes of another run: number {trace.place} is one")
+            done.add(trace.place)
+            self._count(trace)
+        if self._spending is not None:
+            for trace in attempts(self.folder):
+                self._spending.add_again(trace)
+        self.found = len(done)
+        planned = range(self.options.planned)
+        return [place for place in planned if place not in done] if done else planned
+
+    def _asked(self, place: int) -> tuple[int, int]:
+        """The seed and the repeat of the episode number ``place``."""
+        repeat = place // self.options.tasks
+        return self.options.seed + repeat, repeat
 
     def add(self, trace: Trace) -> None:
         """Write and count one trace.
@@ -63,41 +114,61 @@ class Evaluation:
         except OSError as error:
             self._unwritable = error
             raise CommandFailed(f"cannot write {self._writer.path}: {error.strerror or error}") from error
+        self._count(trace)
+
+    def _count(self, trace: Trace) -> None:
         self.summary.add(trace)
+        if self._spending is not None:
+            self._spending.add(trace)
         if self._first is None and trace.schema_hash:
             self._first = trace
 
     async def play(
         self, policy: Policy, lane: Lane, name: str, config: Mapping[str, Any], limits: Limits | None = None
     ) -> None:
-        """Make all rollouts: every task in order, and that as often as it is to be repeated.
+        """Make the rollouts that are missing: every task in order, and that as often as it is to be repeated.
 
-        Those that never began, because the run ended before, are not counted and leave no trace.
+        When a budget is spent, no other begins. Those that never began, because the run ended before, are not counted
+        and leave no trace.
         """
-        options = self.options
-        specs = (
-            EpisodeSpec(
-                name, split=options.split, index=index, seed=options.seed + repeat, repeat=repeat, config=config
-            )
-            for repeat in range(options.repeats)
-            for index in range(options.tasks)
-        )
-        with RunProgress(f"{name}, {policy.name}", options.planned) as progress:
+        options, missing = self.options, self._missing
+        if not missing:
+            return
+        stopped: str | None = None
+
+        def specs() -> Iterator[EpisodeSpec]:
+            nonlocal stopped
+            for place in missing:
+                stopped = None if self._spending is None else self._spending.met()
+                if stopped is not None:
+                    return
+                seed, repeat = self._asked(place)
+                index = place % options.tasks
+                yield EpisodeSpec(name, split=options.split, index=index, seed=seed, repeat=repeat, config=config)
+
+        with RunProgress(f"{name}, {policy.name}", len(missing)) as progress:
 
             def ended(trace: Trace) -> None:
-                self.add(trace)
+                self.add(replace(trace, place=missing[trace.place]))
                 progress.add(None if trace.score is None else trace.score.total)
 
             result = await run_rollouts(
                 policy,
                 lane,
-                specs,
-                concurrency=min(options.concurrency, options.planned),
+                specs(),
+                concurrency=min(options.at_once, len(missing)),
                 limits=limits,
                 on_trace=ended,
                 keep_traces=False,
             )
         self.failure = result.failure
+        if self.failure is None and stopped is not None:
+            self.failure = f"{stopped}; {self.summary.episodes} of {options.planned} episodes were played"
+
+    @property
+    def resumable(self) -> bool:
+        """Whether its folder says what the run is."""
+        return (self.folder / RUN).is_file()
 
     @property
     def complete(self) -> bool:
@@ -106,6 +177,10 @@ class Evaluation:
 
     def finish(self) -> dict[str, Any]:
         """Write ``summary.json``; its content."""
+        with self._held:
+            return self._finish()
+
+    def _finish(self) -> dict[str, Any]:
         self._writer.close()
         write_receipts(self.folder)
         options, first = self.options, self._first
@@ -123,16 +198,20 @@ class Evaluation:
             "planned": options.planned,
             "concurrency": options.concurrency,
             "max_turns": options.max_turns,
+            "timeout": options.timeout,
+            "max_cost": options.max_cost,
+            "max_total_tokens": options.max_total_tokens,
             "lane": options.lane_name,
-            "server": options.server,
+            "server": None if options.server is None else without_password(options.server),
             "schema_hash": first.schema_hash if first else None,
             "schema_hashes": sorted(filter(None, self.summary.schema_hashes)),
             "mcpgym": __version__,
             "command": options.command(),
-            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started)),
-            "seconds": round(time.time() - self.started, 3),
+            "started": self.started,
+            "seconds": round(time.monotonic() - self._begun, 3),
         }
-        whole = {**made, "complete": self.complete, "failure": self.failure, "run": run}
+        cost = None if self._spending is None else self._spending.as_json()
+        whole = {**made, "cost": cost, "complete": self.complete, "failure": self.failure, "run": run}
         write_atomically(self.folder / SUMMARY, whole)
         return whole
 
@@ -146,10 +225,16 @@ def run(options: EvalOptions) -> int:
     """
     evaluation: Evaluation | None = None
 
-    def begin(options: EvalOptions) -> Evaluation:
+    def begin(options: EvalOptions, spending: Spending, about: RunFile) -> Evaluation:
         nonlocal evaluation
-        words = (options.environment, options.policy.partition("@")[0])
-        evaluation = Evaluation(options, run_folder(options.out, *words, overwrite=options.overwrite))
+        if options.resume is None:
+            words = (options.environment, options.policy.partition("@")[0])
+            folder = run_folder(options.out, *words, overwrite=options.overwrite)
+        else:
+            folder, there = options.resume, read_run_file(options.resume)
+            check_same(folder, there, about)
+            about = replace(about, started=there.started, mcpgym=there.mcpgym, resumed=[*there.resumed, about.started])
+        evaluation = Evaluation(options, folder, spending, about)
         return evaluation
 
     try:
@@ -177,13 +262,22 @@ def _report(evaluation: Evaluation) -> int:
     if evaluation.interrupted:
         ended = evaluation.summary.episodes - evaluation.summary.stop_reasons[StopReason.CANCELLED]
         warn(f"interrupted when {ended} of {evaluation.options.planned} episodes had ended; they are kept")
+        _say_how_to_go_on(evaluation)
         return INTERRUPTED
+    if not evaluation.complete or set(evaluation.summary.unscored) - {"incomplete_score"}:
+        _say_how_to_go_on(evaluation)
     if evaluation.failure is not None:
         raise CommandFailed(evaluation.failure)
     if not evaluation.summary.scored:
         reasons = "; ".join(f"{name}: {text}" for name, text in evaluation.summary.unscored_examples.items())
         raise CommandFailed(f"no episode was scored ({reasons})")
     return 0
+
+
+def _say_how_to_go_on(evaluation: Evaluation) -> None:
+    if evaluation.resumable:
+        go_on = f"mcpgym eval --resume {escaped(shlex.quote(str(evaluation.folder)))}"
+        out().print(f"[dim]go on with it:[/dim] {go_on}", soft_wrap=True)
 
 
 @contextlib.contextmanager
@@ -199,7 +293,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions], Evaluation]) -> None:
+async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions, Spending, RunFile], Evaluation]) -> None:
     task = asyncio.current_task()
     assert task is not None
     with contextlib.suppress(NotImplementedError, RuntimeError):
@@ -208,10 +302,16 @@ async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions], Evaluat
         tasks = await require_tasks(arena, options.split, options.tasks, fewer=options.fewer)
         options = replace(options, tasks=tasks)
         policy = make_policy(options.policy, arena.environment, **options.policy_options)
-        arena.lane.claims = {"policy": policy.name[:MAX_CLAIM], "harness": f"mcpgym eval {__version__}"}
+        arena.lane.claims = claims(policy.name, {**options.policy_options, "max_turns": options.max_turns})
         try:
             limits = Limits(max_turns=options.max_turns)
-            evaluation = begin(options)
+            if options.timeout is not None:
+                limits = replace(limits, seconds=options.timeout)
+            spending = Spending(policy, options.max_cost, options.max_total_tokens, options.prices)
+            evaluation = begin(options, spending, await describe(options, arena, policy))
+            if evaluation.found:
+                left = options.planned - evaluation.found
+                talk().print(f"{evaluation.found} of {options.planned} episodes have a score; {left} are to be played")
             await evaluation.play(policy, arena.lane, arena.name, arena.config, limits)
         finally:
             await policy.aclose()

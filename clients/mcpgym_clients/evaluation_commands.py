@@ -33,15 +33,18 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
-    environment: Annotated[str, typer.Argument(metavar="ENV", help="What to evaluate on.")],
+    context: typer.Context,
+    environment: Annotated[
+        str | None, typer.Argument(metavar="ENV", help="What to evaluate on.", show_default=False)
+    ] = None,
     policy: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--policy",
             "-p",
             help="random, expert, teacher:skill=S, local:MODEL, script:FILE or openai:MODEL@BASE_URL (OPENAI_API_KEY).",
         ),
-    ],
+    ] = None,
     split: Annotated[str, typer.Option(help="The split to take tasks from.")] = "test",
     tasks: Annotated[
         int | None,
@@ -78,34 +81,66 @@ def evaluate(
     max_turns: Annotated[
         int | None, typer.Option(min=1, help="Turns per episode; the environment's by default.")
     ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="The longest an episode may take; 1800 by default.")
+    ] = None,
+    retries: Annotated[
+        int | None, typer.Option(min=0, help="How often an endpoint is asked again after a fault; 6 by default.")
+    ] = None,
+    rate_limit: Annotated[
+        float | None, typer.Option(metavar="N", help="Requests per minute to the endpoint, repeated ones included.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(metavar="USD", help="Begin no other episode once the run has cost so much.")
+    ] = None,
+    max_total_tokens: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Or has taken so many tokens, read and written.")
+    ] = None,
+    prices: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="Prices of models, before those that are known.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Go on with the run in it; its options need not be given.")
+    ] = None,
 ) -> None:
     """Evaluate a policy; write traces.jsonl and summary.json, print the table."""
     from mcpgym_clients.eval_options import DEFAULT_TASKS, EvalOptions
     from mcpgym_clients.evaluation import run
+    from mcpgym_clients.failures import UsageProblem
+    from mcpgym_clients.run_file import going_on
 
     work_begins()
 
-    code = run(
-        EvalOptions(
-            environment=environment,
-            policy=policy,
-            split=split,
-            tasks=DEFAULT_TASKS if tasks is None else tasks,
-            fewer=tasks is None,
-            repeats=repeats,
-            seed=seed,
-            concurrency=concurrency,
-            out=out,
-            overwrite=overwrite,
-            config=config or [],
-            server=server,
-            secret_file=secret_file,
-            lane=None if lane is None else lane.value,
-            tool_mode=None if tool_mode is None else tool_mode.value,
-            think=think,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            max_turns=max_turns,
-        )
+    if resume is None and (environment is None or policy is None):
+        raise UsageProblem("name an environment and a policy (mcpgym eval ENV --policy POLICY), or --resume FOLDER")
+    options = EvalOptions(
+        environment=environment or "",
+        policy=policy or "",
+        split=split,
+        tasks=DEFAULT_TASKS if tasks is None else tasks,
+        fewer=tasks is None,
+        repeats=repeats,
+        seed=seed,
+        concurrency=concurrency,
+        out=out,
+        overwrite=overwrite,
+        config=config or [],
+        server=server,
+        secret_file=secret_file,
+        lane=None if lane is None else lane.value,
+        tool_mode=None if tool_mode is None else tool_mode.value,
+        think=think,
+        temperature=temperature,
+        max_tokens=max_tokens,
+        max_turns=max_turns,
+        timeout=timeout,
+        retries=retries,
+        rate_limit=rate_limit,
+        max_cost=max_cost,
+        max_total_tokens=max_total_tokens,
+        prices=prices,
     )
-    raise typer.Exit(code)
+    if resume is not None:
+        given = {name for name in context.params if str(context.get_parameter_source(name)).endswith("COMMANDLINE")}
+        options = going_on(resume, options, given)
+    raise typer.Exit(run(options))

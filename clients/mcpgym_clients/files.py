@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from pathlib import Path
 
 from mcpgym_clients.failures import UsageProblem
+from mcpgym_rl.locks import LOCK, locked
+from mcpgym_rl.resuming import ATTEMPTS
 
 TRACES = "traces.jsonl"
 SUMMARY = "summary.json"
 RECEIPTS = "receipts.jsonl"
+RUN = "run.json"
 
 
 def run_folder(wanted: Path | None, *words: str, overwrite: bool = False) -> Path:
@@ -27,16 +31,28 @@ def run_folder(wanted: Path | None, *words: str, overwrite: bool = False) -> Pat
             wanted, attempt = first.with_name(f"{first.name}-{attempt}"), attempt + 1
     if wanted.exists() and not wanted.is_dir():
         raise UsageProblem(f"--out {wanted} is a file; name a folder")
-    if wanted.is_dir() and any(wanted.iterdir()):
+    if wanted.is_dir() and any(item.name != LOCK for item in wanted.iterdir()):
         if not overwrite:
-            raise UsageProblem(f"--out {wanted} is not empty; name another folder, or replace its results: --overwrite")
-        for name in (TRACES, SUMMARY, RECEIPTS):
-            (wanted / name).unlink(missing_ok=True)
+            raise UsageProblem(_not_empty(wanted))
+        with locked(wanted):
+            for name in (SUMMARY, RECEIPTS, TRACES, ATTEMPTS, RUN):
+                (wanted / name).unlink(missing_ok=True)
     try:
         wanted.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageProblem(f"--out {wanted} cannot be made: {error.strerror}") from None
     return wanted
+
+
+def _not_empty(folder: Path) -> str:
+    from mcpgym_clients.run_file import is_unfinished
+
+    if is_unfinished(folder):
+        go_on = f"mcpgym eval --resume {shlex.quote(str(folder))}"
+        return (
+            f"--out {folder} has a run that has not come to its end; go on with it: {go_on}; or replace it: --overwrite"
+        )
+    return f"--out {folder} is not empty; name another folder, or replace its results: --overwrite"
 
 
 def find_traces(path: Path) -> Path:

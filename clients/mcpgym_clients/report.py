@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mcpgym.schema import schema_hash
+from mcpgym_clients.amounts import dollars
 from mcpgym_clients.console import escaped
 
 
@@ -35,7 +36,11 @@ def notes(summary: Mapping[str, Any]) -> list[str]:
     if scored > 1 and 2 * distinct <= scored:
         said.append(
             f"only {distinct} of {scored} episodes differ: games that repeat are no further samples, "
-            "and the intervals may be too narrow"
+            "and the intervals may be too narrow" + _as_so_many(summary)
+        )
+    elif _worth_less(summary):
+        said.append(
+            f"the {scored} episodes tell at least as much as {_size(summary)} independent ones" + _as_so_many(summary)
         )
     calls = summary.get("tool_calls") or {"made": 1}  # a summary from before they were counted
     if scored and not any(calls.values()) and run.get("schema_hash") not in (None, schema_hash([])):
@@ -48,6 +53,24 @@ def notes(summary: Mapping[str, Any]) -> list[str]:
     if len(hashes := run.get("schema_hashes") or []) > 1:
         said.append(f"the tools changed during the run ({len(hashes)} schema hashes): do not compare its score")
     return said
+
+
+def _worth_less(summary: Mapping[str, Any]) -> bool:
+    """Whether the effective sample size falls short by more than what rounding hides."""
+    effective = summary.get("effective_sample_size")
+    return effective is not None and round(effective) < summary["scored"]
+
+
+def _size(summary: Mapping[str, Any]) -> str:
+    return f"{summary['effective_sample_size']:,.0f}"
+
+
+def _as_so_many(summary: Mapping[str, Any]) -> str:
+    """What the interval of the reward would be, where that is another than the table's."""
+    cautious = summary.get("cautious_interval")
+    if cautious is None or cautious == summary["reward"]["interval"]:
+        return ""
+    return f"; as {_size(summary)} samples, the reward's is {_means(cautious)}"
 
 
 def number(value: float | None) -> str:
@@ -78,6 +101,9 @@ def _table(summary: Mapping[str, Any]) -> Table:
     table.add_column("mean", justify="right", no_wrap=True)
     table.add_column("95 % interval", justify="right", style="dim", no_wrap=True)
     table.add_column("n", justify="right", style="dim", no_wrap=True)
+    exact: Mapping[str, Any] = (summary.get("exact") or {}).get("outcomes") or {}
+    if exact:
+        table.add_column("exact", justify="right", no_wrap=True)
     reward = summary["reward"]
     table.add_row(
         "[bold]reward[/bold]", f"[bold]{number(reward['mean'])}[/bold]", _means(reward["interval"]), str(reward["n"])
@@ -89,7 +115,13 @@ def _table(summary: Mapping[str, Any]) -> Table:
     for name, value in (summary.get("outcomes") or {}).items():
         interval = summary["outcome_intervals"][name]
         colour = colours.get(name, "white")
-        table.add_row(f"[{colour}]{name}[/{colour}]", percent(value), _shares(interval), str(summary["scored"]))
+        cells = [f"[{colour}]{name}[/{colour}]", percent(value), _shares(interval), str(summary["scored"])]
+        table.add_row(*cells, *([_exactly(exact[name])] if name in exact else []))
+    for rate in (summary.get("passes") or {}).get("rates", []):
+        for name in ("pass_at_k", "pass_hat_k") if rate["k"] > 1 else ("pass_at_k",):
+            label = f"{'pass@' if name == 'pass_at_k' else 'pass^'}{rate['k']}"
+            interval = rate[f"{name}_interval"]
+            table.add_row(label, percent(rate[name]), _shares(interval), f"{rate['tasks']:,} tasks")
     for name, item in summary["penalised"].items():
         label = f"episodes with {escaped(name.replace('_', ' '))}"
         table.add_row(label, percent(item["share"]), _shares(item["interval"]), str(item["n"]))
@@ -99,12 +131,19 @@ def _table(summary: Mapping[str, Any]) -> Table:
     tokens = summary["tokens"]
     if tokens["prompt"] or tokens["completion"]:
         table.add_row("tokens read / written", f"{tokens['prompt']:,} / {tokens['completion']:,}", "", "")
+    usd = (summary.get("cost") or {}).get("usd")
+    if usd is not None:
+        table.add_row("cost", dollars(usd), "", "")
     ends = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in summary["stop_reasons"].items())
     table.add_section()
     episodes = f"{summary['episodes']}, {summary['scored']} scored, {summary['distinct_episodes']} distinct"
     grid = Table.grid(padding=(0, 3, 0, 0))
     grid.add_row("[dim]episodes[/dim]", episodes)
     grid.add_row("[dim]ended by[/dim]", escaped(ends))
+    if passes := summary.get("passes"):
+        grid.add_row("[dim]a pass is[/dim]", escaped(passes["success"]))
+    if exact:
+        grid.add_row("[dim]exact[/dim]", "worked out for these tasks, over all seeds")
     outer = Table.grid()
     outer.add_row(table)
     outer.add_row(grid)
@@ -119,6 +158,10 @@ def _means(interval: list[float] | None) -> str:
 
 def _shares(interval: list[float] | None) -> str:
     return "" if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f} %"
+
+
+def _exactly(value: float) -> str:
+    return f"{100 * value:.2f} %"
 
 
 def _cut(text: str, limit: int = 200) -> str:

@@ -80,7 +80,9 @@ def test_the_default_folder_names_the_run(command: Callable, tmp_path: Path) -> 
     assert command("eval", "reverse-text", "-p", "expert", "-n", "3")[0] == 0
     (folder,) = (tmp_path / "runs").iterdir()
     assert re.fullmatch(r"reverse-text-expert-\d{8}-\d{6}", folder.name)
-    assert sorted(item.name for item in folder.iterdir()) == ["summary.json", "traces.jsonl"]
+    assert sorted(item.name for item in folder.iterdir()) == [
+        "receipts.jsonl", "run.json", "summary.json", "traces.jsonl"
+    ]  # fmt: skip
 
 
 def test_results_are_never_mixed(command: Callable, tmp_path: Path) -> None:

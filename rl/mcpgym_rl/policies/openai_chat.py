@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _NO_KEY = "none"
+HIDDEN = "//***@"
+"""What stands in a URL for a user and a password."""
 _USER = re.compile(r"//[^/\s]*@")
 _TOO_LONG = re.compile(r"context[_ ](length|window|size)|maximum context|prompt is too long", re.IGNORECASE)
 _REFUSALS = frozenset({401, 402, 403, 404, 408, 409, 429})
@@ -103,7 +105,7 @@ def make_chat_policy(where: str, options: Mapping[str, Any]) -> ChatPolicy:
 
 def without_password(text: str) -> str:
     """``text`` as it may be shown and stored: without what a URL in it has before its host."""
-    return _USER.sub("//***@", text)
+    return _USER.sub(HIDDEN, text)
 
 
 def _is_address(url: str) -> bool:
