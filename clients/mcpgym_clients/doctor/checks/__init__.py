@@ -1,0 +1,1 @@
+"""The checks, one subject a module: each takes the context and its outcome, and adds findings."""

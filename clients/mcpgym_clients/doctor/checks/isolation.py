@@ -1,0 +1,337 @@
+"""Isolation: whose state a call reaches. Equal calls are made by clients alone and interleaved; in what they read, any
+trace of each other shows.
+
+The difference between shared state and an answer by chance is proven, not guessed: by a client that was alone (in
+another era, or at another address), by a text that only another client had sent, or by answers that count on across
+clients. Where nothing proves it, the verdict is a warning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import Sequence
+from itertools import pairwise
+from random import Random
+
+from mcpgym_clients.doctor.calls import PlannedCall, example_arguments, string_parameters
+from mcpgym_clients.doctor.context import Context
+from mcpgym_clients.doctor.findings import Outcome
+from mcpgym_clients.doctor.http_wire import HttpConnection
+from mcpgym_clients.doctor.wire import Answer, Connection, Era, brief, call
+
+ROUNDS = 3
+"""How often each call is made by each client: state shows when equal calls get unequal answers."""
+CALLS = 4
+CROWD = 8
+"""Clients that call at once."""
+OTHER_SEEDS = 1
+
+URL_ADVICE = (
+    "In revision 2026-07-28 there are no sessions and a client may open a connection per call: name whose state it is "
+    "in the URL's path (/e/TOKEN/mcp), or in an argument that a start tool gives out."
+)
+
+
+async def isolation(context: Context, outcome: Outcome) -> None:
+    """All of it; leaves in the context what a client alone gets, for the check of retries."""
+    if not context.plan:
+        outcome.skip("no tool may be called, and without calls no state shows", "Name one: --call TOOL=JSON.")
+        return
+    context.sequence = _sequence(context)
+    if context.has_places:
+        await _places(context, outcome)
+    elif context.subject.transport == "stdio":
+        await _processes(context, outcome)
+    else:
+        await _one_address(context, outcome)
+
+
+def _sequence(context: Context) -> list[PlannedCall]:
+    """The calls of one client: each planned one, and one more with other arguments, several times over."""
+    chosen = context.plan[:CALLS]
+    if not chosen[0].named and len(chosen) < CALLS:
+        for planned in chosen:
+            other = example_arguments(context.tool(planned.tool), Random(OTHER_SEEDS))
+            if other != dict(planned.arguments) and len(chosen) < CALLS:
+                chosen = [*chosen, PlannedCall(planned.tool, other)]
+    return [*chosen] * ROUNDS
+
+
+async def _places(context: Context, outcome: Outcome) -> None:
+    """Many addresses, each with a state of its own, in both eras; one client each, at once."""
+    for era in context.eras:
+        places = [await context.subject.new_place() for _ in range(CROWD + 2)]
+        clients = [await context.subject.connect(era, place=place) for place in places]
+        try:
+            first, second, *crowd = clients
+            alone = await _run(first, context.sequence)
+            again = await _run(second, context.sequence)
+            if _seen(alone) != _seen(again):
+                outcome.warn(
+                    f"{era}: equal calls of the same task differ between two clients: {_where(alone, again)}",
+                    "Answers by chance? Then nothing can be said of isolation; seed them by the episode.",
+                )
+                continue
+            context.solo = alone
+            context.isolated = era
+            together = await asyncio.gather(*(_run(client, context.sequence) for client in crowd))
+            if wrong := [answers for answers in together if _seen(answers) != _seen(alone)]:
+                outcome.fail(
+                    f"{era}: {len(wrong)} of {CROWD} clients at once read something else than one alone: "
+                    f"{_where(alone, wrong[0])}",
+                    "The state of two addresses is mixed: keep it in what the address names, nowhere else.",
+                )
+            else:
+                outcome.passed(
+                    f"{era}: {CROWD} clients at once, each at an address of its own, read what one alone reads"
+                    f"{_visible(alone)}"
+                )
+            await _reconnects(context, outcome, era)
+        finally:
+            for client, place in zip(clients, places, strict=True):
+                await client.close()
+                await context.subject.leave(place)
+
+
+async def _reconnects(context: Context, outcome: Outcome, era: Era) -> None:
+    """At one address a new connection for each call, as some clients do."""
+    assert context.solo is not None
+    place = await context.subject.new_place()
+    answers = []
+    for planned in context.sequence:
+        async with context.alone(era, place) as client:
+            answers.append(await call(client, planned.tool, dict(planned.arguments)))
+    await context.subject.leave(place)
+    if _seen(answers) == _seen(context.solo):
+        outcome.passed(f"{era}: a new connection and session for each call reaches the same state")
+    else:
+        outcome.fail(
+            f"{era}: a new connection for each call loses the state: {_where(context.solo, answers)}", URL_ADVICE
+        )
+
+
+async def _processes(context: Context, outcome: Outcome) -> None:
+    """Processes of a stdio server, side by side, calling in turn."""
+    for era in context.eras[:1] if context.quick else context.eras:
+        clients = [await context.subject.connect(era) for _ in range(2)]
+        try:
+            together = await _in_turn(clients, context.sequence)
+        finally:
+            for client in clients:
+                await client.close()
+        async with context.alone(era) as client:
+            alone = await _run(client, context.sequence)
+        first, second = together
+        if _seen(first) == _seen(second) == _seen(alone):
+            context.solo, context.isolated = alone, era
+            outcome.passed(f"{era}: two processes, calling in turn, read what one alone reads{_visible(alone)}")
+        elif proof := _proof([first, second, alone], None):
+            outcome.fail(f"{era}: processes share state: {proof}", "Keep state in the process, or name it in a call.")
+        else:
+            outcome.warn(
+                f"{era}: equal calls differ between processes: {_where(first, second, alone)}",
+                "Answers by chance, or a file that processes share? Seed them, or name other calls: --call.",
+            )
+
+
+async def _one_address(context: Context, outcome: Outcome) -> None:
+    """Clients of one URL, in each era: the handshake first, because its sessions may keep clients apart."""
+    second = await context.subject.new_place()
+    for era in reversed(context.eras):
+        clients = [await context.subject.connect(era) for _ in range(2)]
+        try:
+            together = await _in_turn(clients, context.sequence)
+        finally:
+            for client in clients:
+                await client.close()
+        async with context.alone(era) as client:
+            third = await _run(client, context.sequence)
+        runs = [*together, third]
+        canary = await _canary(context, era)
+        if canary:
+            outcome.fail(f"{era}: what one client sent, another reads: {canary}", URL_ADVICE)
+        elif len({_seen(run) for run in runs}) == 1:
+            if era is not Era.MODERN or context.solo is None or _seen(third) == _seen(context.solo):
+                await _apart(context, outcome, era, third)
+            else:
+                outcome.warn(f"{era}: clients read something else than in the handshake's era", URL_ADVICE)
+        elif proof := _proof(runs, context.solo):
+            outcome.fail(f"{era}: clients of one URL share state: {proof}", URL_ADVICE)
+        else:
+            outcome.warn(
+                f"{era}: equal calls of three clients differ: {_where(*runs)}",
+                "Answers by chance, or shared state? Name calls whose answers depend on state alone: --call TOOL=JSON.",
+            )
+    if second is not None:
+        await _second_url(context, outcome, second)
+
+
+async def _apart(context: Context, outcome: Outcome, era: Era, alone: list[Answer]) -> None:
+    """Three clients read the same: are they apart, or is there no state to see?"""
+    if not _stateful(alone):
+        outcome.passed(f"{era}: three clients read the same, and no call changed what a later one reads")
+        return
+    context.solo, context.isolated = alone, era
+    clients = [await context.subject.connect(era) for _ in range(CROWD)]
+    try:
+        crowd = await asyncio.gather(*(_run(client, context.sequence) for client in clients))
+    finally:
+        for client in clients:
+            await client.close()
+    if wrong := [answers for answers in crowd if _seen(answers) != _seen(alone)]:
+        outcome.fail(
+            f"{era}: {len(wrong)} of {CROWD} clients at once read something else: {_where(alone, wrong[0])}",
+            "The states of sessions get mixed under load: find what is keyed on less than the session.",
+        )
+        return
+    outcome.passed(f"{era}: {CROWD} clients at once read what one alone reads{_visible(alone)}")
+    await _key(context, outcome, era, alone)
+
+
+async def _key(context: Context, outcome: Outcome, era: Era, alone: list[Answer]) -> None:
+    """What tells the clients of one URL apart: the session id, or the TCP connection."""
+    half = len(context.sequence) // ROUNDS
+    begin, rest = context.sequence[:half], context.sequence[half:]
+    owner = await context.subject.connect(era)
+    assert isinstance(owner, HttpConnection)
+    await _run(owner, begin)
+    other = owner.beside(owner.session)
+    same_session = _seen(await _run(other, rest)) == _seen(alone[half:])
+    await other.abandon()
+    fresh = HttpConnection(owner.url, era, owner.headers, context.subject.timeout).through(owner)
+    await fresh.open()
+    same_connection = _seen(await _run(fresh, begin)) != _seen(alone[:half])
+    await fresh.close()
+    await owner.close()
+    if same_connection:
+        outcome.fail(
+            f"{era}: state hangs on the TCP connection: another client of the same connection reads it",
+            "Proxies and pools share connections between clients. " + URL_ADVICE,
+        )
+    elif owner.session is not None and same_session:
+        outcome.warn(
+            f"{era}: state hangs on the session id (Mcp-Session-Id): it follows the id to another connection, "
+            "and a client that opens a session for each call loses it",
+            "LangChain's default opens one for each call, and revision 2026-07-28 has none. " + URL_ADVICE,
+        )
+    else:
+        outcome.warn(
+            f"{era}: what holds the state was not found: neither the session id nor the connection", URL_ADVICE
+        )
+
+
+async def _second_url(context: Context, outcome: Outcome, place: str) -> None:
+    """The other URL that was named: clients here and there, in turn."""
+    for era in context.eras:
+        clients = [await context.subject.connect(era), await context.subject.connect(era, place=place)]
+        try:
+            here, there = await _in_turn(clients, context.sequence)
+        finally:
+            for client in clients:
+                await client.close()
+        if _seen(here) == _seen(there):
+            outcome.passed(f"{era}: the two URLs read the same, in turn{_visible(here)}")
+        elif proof := _proof([here, there], context.solo):
+            outcome.fail(f"{era}: the two URLs share state: {proof}", URL_ADVICE)
+        else:
+            outcome.warn(f"{era}: the two URLs answer differently: {_where(here, there)}", "Is it the same task?")
+
+
+async def _canary(context: Context, era: Era) -> str:
+    """A text that one client sends and another reads; empty if none is."""
+    texts = [(planned, next(string_parameters(context.tool(planned.tool)), None)) for planned in context.plan]
+    mark = f"canary{secrets.token_hex(6)}"
+    async with context.alone(era) as writer, context.alone(era) as reader:
+        sent = []
+        for planned, parameter in texts:
+            if parameter is not None and not planned.named:
+                await call(writer, planned.tool, {**planned.arguments, parameter: mark})
+                sent.append(planned.tool)
+        if not sent:
+            return ""
+        for planned, _ in texts:
+            answer = await call(reader, planned.tool, dict(planned.arguments))
+            if mark in answer.seen:
+                return f"{mark}, sent to {' or '.join(sent)}, came back from {planned.tool}: {brief(answer.text, 80)}"
+    return ""
+
+
+def _proof(runs: Sequence[list[Answer]], solo: list[Answer] | None) -> str:
+    """Why ``runs`` of equal calls cannot be of clients that are apart; empty if nothing proves it.
+
+    ``runs`` were made by fresh clients: the first two in turn, the others after them.
+    """
+    if solo is not None:  # several clients that were apart read exactly this
+        for run in runs:
+            if _seen(run) != _seen(solo):
+                return f"alone a client reads something else: {_where(solo, run)}"
+    width = len(runs[0]) // ROUNDS
+    for place in range(width):
+        first = runs[0][place].seen
+        later = {run[place].seen for run in runs[1:]}
+        continued = [answer.seen for answer in runs[0][place + width :: width]]
+        if first not in later and len(later) == 1 and set(continued) == later:
+            return f"only the first client ever read {_short(runs[0][place])}; all others {_short(runs[1][place])}"
+    order = [answer.text for pair in zip(*runs[:2], strict=True) for answer in pair[:2]]
+    for offset in range(width):
+        counted = [text for i, text in enumerate(order) if (i // 2) % width == offset]
+        counted += [run[i].text for run in runs[2:] for i in range(offset, len(run), width)]
+        if _counts_on(counted):
+            return f"the answers count on from client to client: {' · '.join(brief(text, 24) for text in counted[:6])}"
+    return ""
+
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def _counts_on(texts: Sequence[str]) -> bool:
+    """Whether the texts are equal but for one number that grows by the same step each time."""
+    numbers = [_NUMBER.findall(text) for text in texts]
+    if len({_NUMBER.sub("#", text) for text in texts}) != 1 or not numbers or not numbers[0]:
+        return False
+    for column in zip(*([float(each) for each in found] for found in numbers), strict=True):
+        steps = {round(after - before, 9) for before, after in pairwise(column)}
+        if len(steps) == 1 and steps != {0.0}:
+            return True
+    return False
+
+
+async def _run(client: Connection, calls: Sequence[PlannedCall]) -> list[Answer]:
+    return [await call(client, planned.tool, dict(planned.arguments)) for planned in calls]
+
+
+async def _in_turn(clients: Sequence[Connection], calls: Sequence[PlannedCall]) -> list[list[Answer]]:
+    """Each call by every client, one client after the other."""
+    answers: list[list[Answer]] = [[] for _ in clients]
+    for planned in calls:
+        for client, own in zip(clients, answers, strict=True):
+            own.append(await call(client, planned.tool, dict(planned.arguments)))
+    return answers
+
+
+def _stateful(answers: list[Answer]) -> bool:
+    """Whether equal calls got unequal answers from one client."""
+    width = len(answers) // ROUNDS
+    return any(len({each.seen for each in answers[place::width]}) > 1 for place in range(width))
+
+
+def _visible(alone: list[Answer]) -> str:
+    return "" if _stateful(alone) else " (no call changed what a later one reads, so there was no state to see)"
+
+
+def _seen(answers: Sequence[Answer]) -> str:
+    return "\n".join(answer.seen for answer in answers)
+
+
+def _where(*runs: list[Answer]) -> str:
+    """The first place where runs differ, and what each read there."""
+    for place, answers in enumerate(zip(*runs, strict=True)):
+        if len({answer.seen for answer in answers}) > 1:
+            return f"call {place + 1}: " + " | ".join(_short(answer) for answer in answers)
+    return "nowhere"
+
+
+def _short(answer: Answer) -> str:
+    return brief(answer.text or answer.shown(), 50)

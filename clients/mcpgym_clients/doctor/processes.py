@@ -1,0 +1,89 @@
+"""What a server's processes hold: memory, file descriptors, threads, children. Read from the system, never touched."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from dataclasses import dataclass
+
+import psutil  # type: ignore[import-untyped]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a process and its descendants hold together. ``memory`` is resident bytes, ``cpu`` seconds of CPU so far."""
+
+    memory: int
+    descriptors: int
+    threads: int
+    children: int
+    cpu: float
+
+
+def held(pid: int) -> Held | None:
+    """What the process and its descendants hold now; None when it is gone or may not be seen."""
+    try:
+        root = psutil.Process(pid)
+        family = [root, *root.children(recursive=True)]
+    except psutil.Error:
+        return None
+    memory = descriptors = threads = counted = 0
+    cpu = 0.0
+    for process in family:
+        try:
+            with process.oneshot():
+                memory += process.memory_info().rss
+                descriptors += process.num_fds() if hasattr(process, "num_fds") else process.num_handles()
+                threads += process.num_threads()
+                times = process.cpu_times()
+                cpu += times.user + times.system
+            counted += 1
+        except psutil.Error:
+            if process is root:
+                return None
+    return Held(memory, descriptors, threads, max(0, counted - 1), cpu)
+
+
+def descendants(pid: int) -> list[int]:
+    """The process ids of all that the process has started and that still runs."""
+    try:
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that has ended and was not collected yet does not."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def listening_process(host: str, port: int) -> int | str:
+    """The process on this machine that listens at ``host`` and ``port``, or why it is not known."""
+    if not _is_here(host):
+        return f"{host} is another machine, whose processes cannot be seen from here"
+    try:
+        connections = psutil.net_connections(kind="tcp")
+    except (psutil.Error, OSError):
+        return "this user may not see which process listens there"
+    found = [
+        item.pid
+        for item in connections
+        if item.status == psutil.CONN_LISTEN and item.laddr and item.laddr.port == port and item.pid
+    ]
+    if not found:
+        return "the process that listens there belongs to another user, or is in a container"
+    # Workers share a socket with the process that started them: take the eldest.
+    families = {pid: set(descendants(pid)) for pid in found}
+    return int(max(sorted(found), key=lambda pid: len(families[pid] & set(found))))
+
+
+def _is_here(host: str) -> bool:
+    try:
+        addresses = {item[4][0] for item in socket.getaddrinfo(host, None)}
+        own = {address.address.split("%")[0] for group in psutil.net_if_addrs().values() for address in group}
+        return any(ipaddress.ip_address(str(each).split("%")[0]).is_loopback or each in own for each in addresses)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,195 @@
+"""``mcpgym doctor``: finds out what was named, examines it, and reports."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import platform
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from mcpgym.stopping import Stopping
+from mcpgym_clients.console import escaped, out, talk
+from mcpgym_clients.doctor.calls import Permission, parse_calls
+from mcpgym_clients.doctor.context import Context
+from mcpgym_clients.doctor.findings import Examination, Verdict
+from mcpgym_clients.doctor.subjects import (
+    EnvironmentSubject,
+    HttpSubject,
+    StdioSubject,
+    Subject,
+    checked_url,
+    served,
+)
+from mcpgym_clients.failures import FAILURE, USAGE, UsageProblem, fail
+
+QUICK_SESSIONS = 60
+SESSIONS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorOptions:
+    """What was typed. ``subject`` is a URL, an environment, or a command with its arguments."""
+
+    subject: Sequence[str]
+    json: Path | None = None
+    markdown: Path | None = None
+    title: str = ""
+    quick: bool = False
+    sessions: int | None = None
+    calls: Sequence[str] = ()
+    slow: str | None = None
+    read_only: bool = False
+    headers: Sequence[str] = ()
+    second: str | None = None
+    timeout: float = 10.0
+    config: Sequence[str] = ()
+    only: Sequence[str] = field(default_factory=tuple)
+
+
+def run(options: DoctorOptions) -> int:
+    """Examine, print and write; 0 if nothing failed, 1 if something did, 2 if nobody could connect.
+
+    Raises:
+        UsageProblem: what was named is nothing that can be examined, or options do not fit it.
+    """
+    from mcpgym_clients.doctor.examination import CannotConnect
+
+    _refuse(options)
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+
+    async def work(stopping: Stopping) -> None:
+        examining = asyncio.ensure_future(examined(options))
+        stopped = asyncio.ensure_future(stopping.wait())
+        await asyncio.wait({examining, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not examining.done():
+            examining.cancel()
+            await asyncio.gather(examining, return_exceptions=True)
+            return
+        made.append(examining.result())
+
+    made: list[Examination] = []
+    try:
+        code = Stopping().run(work)
+    except CannotConnect as error:
+        fail(f"no MCP client can connect to {' '.join(options.subject)}: {error}")
+        return USAGE
+    if not made:
+        return code or FAILURE
+    _report(made[0], options)
+    return FAILURE if made[0].verdict is Verdict.FAIL else 0
+
+
+async def examined(options: DoctorOptions) -> Examination:
+    """The examination of what the options name.
+
+    Raises:
+        CannotConnect: no client can.
+        UsageProblem, CommandFailed, ConfigurationError: it cannot be started.
+    """
+    from mcpgym_clients.doctor.examination import examine
+
+    calls = parse_calls(options.calls)
+    slow = parse_calls([options.slow], "--slow")[0] if options.slow else None
+    sessions = options.sessions or (QUICK_SESSIONS if options.quick else SESSIONS)
+    with talk().status("connecting …") as status:
+        async with _subject(options) as subject:
+            context = Context(subject, Permission(calls, options.read_only), options.quick, sessions, slow)
+            context.facts |= _versions()
+            made = await examine(context, options.only, lambda question: status.update(escaped(question)))
+    made.subject = options.title or made.subject
+    return made
+
+
+@contextlib.asynccontextmanager
+async def _subject(options: DoctorOptions) -> AsyncIterator[Subject]:
+    first = options.subject[0]
+    if _is_url(first):
+        second = None if options.second is None else checked_url(options.second)
+        yield HttpSubject(checked_url(first), _headers(options.headers), options.timeout, second)
+    elif _is_environment(options.subject):
+        async with served(first, options.config) as server:
+            subject = EnvironmentSubject(server, first, "", options.timeout)
+            subject.url = await subject.new_place() or ""
+            yield subject
+    else:
+        if shutil.which(first) is None:
+            raise UsageProblem(
+                f"{first} is no URL (http://…), no installed environment (see mcpgym list), no command that can be run"
+            )
+        stdio = StdioSubject(options.subject, options.timeout)
+        try:
+            yield stdio
+        finally:
+            await stdio.end()
+
+
+def _refuse(options: DoctorOptions) -> None:
+    from mcpgym_clients.doctor.examination import CHECKS
+
+    if not options.subject:
+        raise UsageProblem("name what to examine: a URL, an environment, or a command after --")
+    first = options.subject[0]
+    if _is_url(first) and len(options.subject) > 1:
+        raise UsageProblem(
+            f"one URL at a time: {' '.join(options.subject[1:])} is too much (--second for another of it)"
+        )
+    if options.config and not _is_environment(options.subject):
+        raise UsageProblem("--config belongs to an environment, and none is named")
+    if (options.headers or options.second) and not _is_url(first):
+        raise UsageProblem("--header and --second belong to a URL, and none is named")
+    if unknown := sorted(set(options.only) - {check.name for check in CHECKS}):
+        known = ", ".join(check.name for check in CHECKS)
+        raise UsageProblem(f"--only {unknown[0]}: there is no such check; there are {known}")
+    for file in (options.json, options.markdown):
+        if file is not None and not file.absolute().parent.is_dir():
+            raise UsageProblem(f"{file}: there is no folder {file.parent}")
+    parse_calls(options.calls)
+    parse_calls([options.slow] if options.slow else [], "--slow")
+    _headers(options.headers)
+
+
+def _report(made: Examination, options: DoctorOptions) -> None:
+    from mcpgym_clients.doctor.rendering import markdown, render
+
+    render(out(), made)
+    if options.json is not None:
+        options.json.write_text(json.dumps(made.as_json(), indent=2) + "\n", encoding="utf-8")
+    if options.markdown is not None:
+        options.markdown.write_text(markdown(made, options.title), encoding="utf-8")
+
+
+def _headers(texts: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, colon, value = text.partition(":")
+        if not colon or not name.strip() or any(ord(letter) < 32 for letter in text):
+            raise UsageProblem(f"--header {name!r}…: write NAME: VALUE")  # a value may be a secret
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _is_url(text: str) -> bool:
+    return text.lower().startswith(("http://", "https://"))
+
+
+def _is_environment(words: Sequence[str]) -> bool:
+    from mcpgym.registry import environment_names
+
+    return len(words) == 1 and (words[0] in environment_names() or (":" in words[0] and not _is_url(words[0])))
+
+
+def _versions() -> dict[str, str]:
+    def of(package: str) -> str:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return "not installed"
+
+    return {"examined with": f"mcpgym {of('mcpgym')}, mcp {of('mcp')}, Python {platform.python_version()}"}
