@@ -1,0 +1,62 @@
+"""``python -m tests.golden``: write the golden files anew. ``--check``: only say where they differ from it."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from tests.golden.playthroughs import playthrough
+from tests.golden.rollouts import golden_traces
+
+from mcpgym import load_environment
+from mcpgym.registry import GROUP
+
+HERE = Path(__file__).parent
+
+
+def files() -> Iterator[tuple[Path, str]]:
+    """Every golden file and what must be in it: two for each environment that this project bundles."""
+    names = sorted(entry.name for entry in entry_points(group=GROUP) if entry.value.startswith("mcpgym_environments."))
+    assert names, "no environment is installed: pip install -e '.[dev]'"
+    for name in names:
+        lines = [trace.to_json() + "\n" for trace in golden_traces(load_environment(name))]
+        yield HERE / f"{name}.jsonl", "".join(lines)
+        yield HERE / "playthroughs" / f"{name}.txt", playthrough(load_environment(name))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.golden", description="Golden traces and playthroughs.")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 where a file is not as it should be"
+    )
+    check = parser.parse_args().check
+    wanted = dict(files())
+    there = {*HERE.glob("*.jsonl"), *HERE.glob("playthroughs/*.txt")}
+    wrong = 0
+    for path in sorted({*wanted, *there}):
+        old = path.read_text("utf-8") if path in there else ""
+        if old == (new := wanted.get(path, "")):
+            continue
+        wrong += 1
+        name = str(path.relative_to(HERE.parents[1]))
+        if check:
+            lines = difflib.unified_diff(old.splitlines(), new.splitlines(), name, "as it is played now", lineterm="")
+            print("\n".join([line[:300] for line in lines][:60]))
+        elif path in wanted:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(new, "utf-8", newline="\n")
+            print(f"wrote {name}")
+        else:
+            path.unlink()
+            print(f"removed {name}")
+    if check and wrong:
+        print(f"{wrong} golden files differ. If that is what you wanted: python -m tests.golden", file=sys.stderr)
+        return 1
+    return 0
+
+
+sys.exit(main())

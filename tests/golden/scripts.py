@@ -1,0 +1,101 @@
+"""What is played besides the environments' own policies: illegal moves, malformed calls, silence, turns cut off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from mcpgym import Environment
+from mcpgym.check.arguments import valid_arguments
+from mcpgym.messages import assistant, tool_call
+from mcpgym_rl.policies.script import ScriptedPolicy
+from mcpgym_rl.policy import Policy, Turn
+from mcpgym_rl.rollout import Limits
+
+
+@dataclass(frozen=True)
+class Part:
+    """A policy, the task and the configuration it plays, and under which limits."""
+
+    policy: Policy
+    index: int = 0
+    split: str = "test"
+    seed: int = 0
+    config: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+
+CONFIGURATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "tic-tac-toe": [
+        {"illegal_move_loses": True},
+        {"policy_moves": "second", "best_move": "first", "max_random_move_prob": 0.0},
+        {"max_turns": 2},
+    ],
+    "reverse-text": [{"test_tasks": 3}],
+    "double-check": [{"train_tasks": 7}],
+}
+"""Configurations that are played besides the default."""
+
+OWN: Mapping[str, Mapping[str, Sequence[Any]]] = {
+    "tic-tac-toe": {
+        "illegal": [{"name": "play", "arguments": {"position": cell}} for cell in (4, 4, 9, -1, 10**30, 0, 8, 8)],
+        "mistyped": [{"name": "play", "arguments": {"position": cell}} for cell in ("4", "four", 4.5, True, None, [4])],
+    },
+    "reverse-text": {
+        "two answers": ["<reversed_text>abc</reversed_text> or <reversed_text>cba</reversed_text>"],
+        "no tags": ["tac"],
+        "far too long": [f"<reversed_text>{'abc' * 200}</reversed_text>"],
+        "no tool here": [{"name": "reverse", "arguments": {"text": "cat"}}, "<reversed_text>tac</reversed_text>"],
+    },
+    "double-check": {
+        "changes its mind": ["<answer>1</answer>", "<answer>2</answer>"],
+        "odd numbers": ["<answer>1,000</answer>", "<answer>\N{ARABIC-INDIC DIGIT FOUR}</answer>"],
+        "no tool here": [{"name": "answer", "arguments": {"number": 4}}, "<answer>4</answer>", "<answer>4</answer>"],
+    },
+}
+"""Turns that only one environment can be given."""
+
+
+def scripts(environment: Environment[Any, Any, Any]) -> dict[str, list[Turn]]:
+    """Turns by the name of their policy."""
+    tools = list(environment.tools.values())
+    made: dict[str, Sequence[Any]] = {"silent": ["", "", "Let me think.", "<think>Hm.</think>", "I give up."]}
+    if tools:
+        random = Random(environment.name)
+        drawn = [random.choice(tools) for _ in range(12)]
+        calls = [{"name": tool.name, "arguments": valid_arguments(tool.parser.schema, random)} for tool in drawn]
+        made |= {"careless": calls, "malformed": _malformed(calls[0]), "several at once": _several(calls)}
+    made |= OWN.get(environment.name, {})
+    return {name: ScriptedPolicy(turns).turns for name, turns in made.items()}
+
+
+def _malformed(call: Mapping[str, Any]) -> list[Any]:
+    name, arguments = call["name"], call["arguments"]
+    deep = "[" * 70 + "]" * 70
+    texts = ["", "{", '{"a": 1', "[]", "null", "4", '{"a": 1} {"b": 2}', '{"a": 1, "a": 2}', '{"a": 1e999}', "play(4)"]
+    turns: list[Any] = [assistant("", [tool_call("c", name, text)]) for text in texts]
+    turns += [
+        assistant("", [tool_call("c", name, f'{{"a": {deep}}}')]),
+        assistant("", [tool_call("c", name, json.dumps({**arguments, "no_such_parameter": [1, {"a": "\u202e"}]}))]),
+        assistant("", [tool_call("c", "", json.dumps(arguments))]),
+        assistant("", [tool_call("c", "no_such_tool", "{}")]),
+        assistant("Half a surrogate pair: \ud83d.", [tool_call("c", f"{name} ", '{"a": "\\ud83d"}')]),
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"function": {"name": name, "arguments": None}}, "play(4)"],
+        },
+    ]
+    return turns
+
+
+def _several(calls: Sequence[Mapping[str, Any]]) -> list[Any]:
+    same = [tool_call("c", call["name"], json.dumps(call["arguments"])) for call in calls[:3]]
+    return [
+        {"text": "Two at once.", "calls": calls[:2]},
+        assistant("Three with one id.", same),
+        {"text": "One that is not there, and one that is.", "calls": [{"name": "nothing"}, calls[3]]},
+    ]
