@@ -23,8 +23,8 @@ from mcpgym_clients.options import parse_config
 from mcpgym_clients.progress import RunProgress
 from mcpgym_clients.receipt_files import write_receipts
 from mcpgym_clients.report import render
-from mcpgym_clients.signing import claims
 from mcpgym_clients.run_file import RunFile, check_same, describe, now, read_run_file
+from mcpgym_clients.signing import claims
 from mcpgym_clients.spending import Spending
 from mcpgym_clients.summary import Summary
 from mcpgym_rl.files import write_atomically

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcpgym.errors import ConfigurationError
 from mcpgym_clients.console import escaped, talk, warn
@@ -35,6 +36,22 @@ def own_signer(file: Path | None = None) -> Signer | None:
         warn(f"scores are not signed: {error}")
         return None
     return None if key is None else Signer(key)
+
+
+def claims(policy: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """What an evaluation says of itself, for its receipts: its policy, the options that make it another, and itself.
+
+    Args:
+        policy: the policy's name.
+        options: name to value; None for one that was not given.
+    """
+    from mcpgym import __version__
+    from mcpgym.receipts import MAX_CLAIM, canonical
+
+    said = {"policy": policy[:MAX_CLAIM], "harness": f"mcpgym eval {__version__}"}
+    if given := {name: value for name, value in options.items() if value is not None}:
+        said["options"] = canonical(given).decode()[:MAX_CLAIM]
+    return said
 
 
 def show_key(file: Path | None, new: Path | None) -> None:
