@@ -10,18 +10,26 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from mcpgym_clients.statistics import Estimate, mean, share
+from mcpgym_clients.statistics import Estimate, effective_size, mean, pass_rates, share
 from mcpgym_rl.traces import Trace
 
 SCHEMA = "mcpgym.summary/1"
 OUTCOMES = ("win", "draw", "loss")
 UNFINISHED = "unfinished"
+SUCCESS = 1.0
+"""The reward from which an episode counts as a success where it is no game, if nothing else is said."""
 
 
 class Summary:
-    """Adds up traces; :meth:`as_json` is the content of ``summary.json``."""
+    """Adds up traces; :meth:`as_json` is the content of ``summary.json``.
 
-    def __init__(self) -> None:
+    Args:
+        success: the reward from which an episode counts as a success (for pass@k). By default it must be won, where
+            episodes are games, or have a reward of ``SUCCESS``.
+    """
+
+    def __init__(self, success: float | None = None) -> None:
+        self.success = success
         self.episodes = 0
         self.unscored: Counter[str] = Counter()
         self.unscored_examples: dict[str, str] = {}
@@ -78,6 +86,33 @@ class Summary:
         """The mean total."""
         return mean(self._totals, self._tasks) if self._totals else None
 
+    @property
+    def tasks(self) -> Counter[str]:
+        """How many scored episodes there are of each task."""
+        return Counter(self._tasks)
+
+    @property
+    def effective(self) -> float | None:
+        """How many independent episodes the scored ones are worth at the least.
+
+        Repeats of a task that go alike are worth less than their number, and episodes in which the same happened are
+        counted once: whether they came about by chance or had to be equal cannot be told from them.
+        """
+        if not self._totals:
+            return None
+        return min(effective_size(self._totals, self._tasks), float(self.distinct))
+
+    @property
+    def cautious(self) -> Estimate | None:
+        """The mean total with the interval that ``effective`` independent episodes would have."""
+        if self.effective is None or self.effective >= self.scored:
+            return self.reward
+        own, few = self.reward, mean(self._totals, self._tasks, size=self.effective)
+        assert own is not None
+        if own.low is None or own.high is None or few.low is None or few.high is None:
+            return few
+        return few if few.high - few.low >= own.high - own.low else own
+
     def components(self) -> dict[str, Estimate | None]:
         """The mean of every component; None where it never had a value."""
         return {name: mean(values, tasks) if values else None for name, (values, tasks) in self._components.items()}
@@ -92,6 +127,29 @@ class Summary:
             return {}
         names = [*OUTCOMES, UNFINISHED] if UNFINISHED in ends else list(OUTCOMES)
         return {name: share([end == name for end in self._ends], self._tasks, confidence) for name in names}
+
+    def passes(self) -> dict[str, Any] | None:
+        """pass@k and pass^k; None where no task has a second score."""
+        if self.scored == len(self.tasks):
+            return None
+        game = self.success is None and bool(set(self._ends) & set(OUTCOMES))
+        least = SUCCESS if self.success is None else self.success
+        succeeded = [end == "win" for end in self._ends] if game else [total >= least for total in self._totals]
+        rates = pass_rates(succeeded, self._tasks)
+        return {
+            "success": "win" if game else f"reward >= {least:g}",
+            "rates": [
+                {
+                    "k": rate.k,
+                    "tasks": rate.tasks,
+                    "pass_at_k": rate.any_of_k.mean,
+                    "pass_at_k_interval": rate.any_of_k.interval,
+                    "pass_hat_k": rate.all_of_k.mean,
+                    "pass_hat_k_interval": rate.all_of_k.interval,
+                }
+                for rate in rates
+            ],
+        }
 
     def penalised(self) -> dict[str, Estimate]:
         """For every component that was ever below 0: in which share of the episodes."""
@@ -117,6 +175,8 @@ class Summary:
             "component_counts": {name: 0 if item is None else item.n for name, item in components.items()},
             "penalised": {name: _estimate(item, "share") for name, item in self.penalised().items()},
             "distinct_episodes": self.distinct,
+            "effective_sample_size": self.effective,
+            "cautious_interval": None if self.cautious is None else self.cautious.interval,
             "turns": {
                 "mean": sum(self._turns) / len(self._turns) if self._turns else None,
                 "min": min(self._turns, default=None),
@@ -129,6 +189,8 @@ class Summary:
         if outcomes:
             made["outcomes"] = {name: item.mean for name, item in outcomes.items()}
             made["outcome_intervals"] = {name: item.interval for name, item in outcomes.items()}
+        if (passes := self.passes()) is not None:
+            made["passes"] = passes
         if "format" in components:
             made["format_rate"] = made["components"]["format"]
         return made
