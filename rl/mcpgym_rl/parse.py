@@ -51,7 +51,8 @@ def parse(message: Mapping[str, Any]) -> tuple[Message, list[ParsedCall | Malfor
 
     Arguments given as an object become JSON text, calls without an id get one, and lone surrogates (which no UTF-8
     file can hold) become U+FFFD; everything else stays as the policy wrote it. Of fields that no conversation needs,
-    only a ``weight`` of 0 is kept.
+    only a ``weight`` of 0 is kept. What is tidied once stays as it is, and its calls are read as before: transcripts
+    can be replayed.
     """
     given = message.get("tool_calls")
     entries = given if isinstance(given, list) else [] if given is None else [given]
@@ -72,14 +73,13 @@ def _parse_entry(position: int, entry: Any, seen: set[str]) -> ParsedCall | Malf
     function = entry.get("function", entry if "name" in entry else None) if isinstance(entry, Mapping) else None
     if not isinstance(entry, Mapping) or not isinstance(function, Mapping):
         call = tool_call(f"call_{position}", "", _as_text(entry))
-        return MalformedCall(call, _nameless(call["function"]["arguments"]))
+        return MalformedCall(call, _twice(call, seen) or _nameless(call["function"]["arguments"]))
     raw_name, raw_arguments = function.get("name"), function.get("arguments")
     name = _text(raw_name) if isinstance(raw_name, str) else ""
     arguments = _text(raw_arguments) if isinstance(raw_arguments, str) else _as_text(raw_arguments)
     given_id = entry.get("id")
     call = tool_call(_text(given_id) if isinstance(given_id, str) and given_id else f"call_{position}", name, arguments)
-    if call["id"] in seen:
-        problem = f"another call of this turn has the id {call['id'][:80]!r} too; only the first was run"
+    if (problem := _twice(call, seen)) is not None:
         return MalformedCall(call, problem)
     if not name.strip():
         return MalformedCall(call, _nameless(arguments))
@@ -87,8 +87,15 @@ def _parse_entry(position: int, entry: Any, seen: set[str]) -> ParsedCall | Malf
         return MalformedCall(call, f"the arguments of {name[:80]} are over {MAX_ARGUMENTS} characters long")
     try:
         return ParsedCall(call, {} if raw_arguments is None or not arguments.strip() else load_object(arguments))
-    except ValueError as problem:
-        return MalformedCall(call, f"the JSON of {name[:80]}'s arguments {problem}")
+    except ValueError as error:
+        return MalformedCall(call, f"the JSON of {name[:80]}'s arguments {error}")
+
+
+def _twice(call: ToolCall, seen: set[str]) -> str | None:
+    """What is wrong with a call whose id another one has; None where none has it."""
+    if call["id"] not in seen:
+        return None
+    return f"another call of this turn has the id {call['id'][:80]!r} too; only the first was run"
 
 
 def _nameless(arguments: str) -> str:
