@@ -23,8 +23,13 @@ def observation(text: str, style: str = "") -> RenderableType:
     cells = read_board(text)
     if cells is None:
         return Text(text, style)
-    words = _LISTS.sub("", _GRID.sub("", text)).strip()
-    return Group(*([Text(words, style)] if words else []), Padding(draw(cells), (0, 0, 0, 2), expand=False))
+    said = words(text)
+    return Group(*([Text(said, style)] if said else []), Padding(draw(cells), (0, 0, 0, 2), expand=False))
+
+
+def words(text: str) -> str:
+    """``text`` without the lines that show a board."""
+    return _LISTS.sub("", _GRID.sub("", text)).strip()
 
 
 def read_board(text: str) -> str | None:

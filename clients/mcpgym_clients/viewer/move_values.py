@@ -1,0 +1,269 @@
+"""What each legal move of a recorded game was worth, where the environment gives its tree (``Environment.game_tree``).
+
+The trace is played again on the tree: what follows a call is the answer whose text is the recorded one. So the values
+belong to what happened, or there are none: a trace that tells of another game than the one installed here loses the
+way, and that is said.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mcpgym.environment import Environment
+from mcpgym.errors import ConfigurationError, McpgymError
+from mcpgym.game_tree import Answer, GameTree, LegalCall
+from mcpgym.registry import configure, environment_class, environment_names
+from mcpgym_rl.certificate.values import GUARANTEED, NEVER_LOSES, Value, Values, average, values_of
+from mcpgym_rl.parse import MalformedCall, parse
+from mcpgym_rl.rollout import DEFAULT_MAX_TURNS
+from mcpgym_rl.traces import Trace
+
+Verdict = Literal["best", "inaccuracy", "missed_win", "blunder", "refused"]
+"""How good a move was: as good as any; one that wins less often; one after which a win can no longer be forced; one that
+gave a safe game away; none, for the call was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One legal move: its label, the call that makes it, what it is worth, and whether no other is worth more."""
+
+    act: str
+    call: LegalCall
+    value: Value
+    best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One call of a game: what the position was worth, every legal move of it, and what was made of it.
+
+    ``played`` is the label of the move, None where the call was refused; ``after`` is what it was worth.
+    """
+
+    before: Value
+    options: Sequence[Option]
+    played: str | None
+    after: Value
+    verdict: Verdict
+
+    def as_json(self) -> dict[str, Any]:
+        """As the page reads it; a value is what can be forced, and the chances to win and to draw."""
+        return {
+            "before": _plain(self.before),
+            "after": _plain(self.after),
+            "played": self.played,
+            "verdict": self.verdict,
+            "moves": [
+                {
+                    "act": option.act,
+                    "call": f"{option.call.tool}({_arguments(option.call.arguments)})",
+                    "best": option.best,
+                    **_plain(option.value),
+                }
+                for option in self.options
+            ],
+        }
+
+
+@dataclass(slots=True)
+class Weighed:
+    """The decisions of a trace: turn by turn, one for each call. ``note`` says why there are no further ones."""
+
+    turns: list[list[Decision | None]] = field(default_factory=list)
+    note: str = ""
+
+    def count(self, verdict: Verdict) -> int:
+        """How many moves were this."""
+        return sum(item is not None and item.verdict == verdict for turn in self.turns for item in turn)
+
+
+class Games:
+    """The games of the environments that are installed here, or given, by name and configuration.
+
+    Only names that packages have registered are ever looked up, whatever a trace says.
+    """
+
+    def __init__(self, given: Sequence[type[Environment[Any, Any, Any]]] = ()) -> None:
+        self._classes = {cls.name: cls for cls in given}
+        self._known: dict[str, Game | None] = {}
+        self._why: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def environment(self, name: str) -> type[Environment[Any, Any, Any]] | None:
+        """The environment's class; None where none of that name is here."""
+        if name not in self._classes:
+            if ":" in name or name not in environment_names():
+                return None
+            try:
+                self._classes[name] = environment_class(name)
+            except McpgymError:
+                return None
+        return self._classes[name]
+
+    def weigh(self, trace: Trace) -> Weighed:
+        """The values of the moves of ``trace``; none, and why, where they cannot be known. Safe in any thread."""
+        with self._lock:
+            game, why = self._game(trace)
+            return Weighed(note=why) if game is None else game.weigh(trace)
+
+    def _game(self, trace: Trace) -> tuple[Game | None, str]:
+        key = json.dumps(
+            [trace.environment, trace.environment_version, trace.schema_hash, trace.config], sort_keys=True, default=str
+        )
+        if key not in self._known:
+            try:
+                self._known[key], self._why[key] = self._make(trace)
+            except (McpgymError, RecursionError) as error:
+                self._known[key], self._why[key] = None, str(error)
+        return self._known[key], self._why[key]
+
+    def _make(self, trace: Trace) -> tuple[Game | None, str]:
+        cls = self.environment(trace.environment)
+        if cls is None:
+            return None, ""  # nobody misses the values of what may be no game at all
+        environment = configure(cls, trace.config)
+        if environment.game_tree() is None:
+            return None, ""
+        if environment.version != trace.environment_version:
+            return None, (
+                f"the values of moves are not shown: {cls.name} is version {environment.version} here, and the trace "
+                f"is of version {trace.environment_version}"
+            )
+        return Game(environment), ""
+
+
+class Game:
+    """One game under one configuration. What has been worked out about a position is kept."""
+
+    def __init__(self, environment: Environment[Any, Any, Any]) -> None:
+        self._environment = environment
+        self._max_turns = environment.max_turns or DEFAULT_MAX_TURNS
+        self._values: Values = values_of(environment, self._max_turns)
+        self._tree: GameTree[Any] = self._values.tree
+        self._starts: dict[tuple[tuple[str, str], ...], Hashable] = {}
+        for seat in self._tree.seats:
+            for start in self._tree.starts(seat):
+                self._starts[_prompt(start.messages)] = start.state
+        self._options: dict[tuple[Hashable, int], list[Option]] = {}
+        self._answers: dict[tuple[Hashable, str, str], Sequence[Answer[Any]]] = {}
+
+    def weigh(self, trace: Trace) -> Weighed:
+        """The decisions of one trace."""
+        made = Weighed()
+        state = self._starts.get(_prompt(trace.messages[: trace.prompt_messages]))
+        if state is None:
+            made.note = "the values of moves are not shown: no game of this environment begins like this one"
+            return made
+        served, place = 0, trace.prompt_messages
+        while place < len(trace.messages):
+            message = trace.messages[place]
+            place += 1
+            if message.get("role") != "assistant":
+                continue
+            decisions: list[Decision | None] = []
+            made.turns.append(decisions)
+            for call in parse(message)[1]:
+                if place >= len(trace.messages) or trace.messages[place].get("role") != "tool":
+                    break
+                answer = trace.messages[place]
+                place += 1
+                left = self._max_turns - max(len(made.turns) - 1, served)
+                refused = bool(answer.get("is_error"))
+                if isinstance(call, MalformedCall) or self._tree.outcome(state) is not None or left <= 0:
+                    decisions.append(self._decision(state, left, None, None))
+                    continue
+                name = call.call["function"]["name"]
+                found = self._follow(state, name, call.arguments, str(answer.get("content")), refused)
+                if found is None and refused:  # it never reached the environment: a limit of the rollout's own
+                    decisions.append(self._decision(state, left, None, None))
+                    continue
+                if found is None:
+                    made.note = "the game goes on otherwise here than the trace tells: no values from there on"
+                    return made
+                decisions.append(self._decision(state, left, name, call.arguments, found.act))
+                state, served = found.state, served + 1
+        return made
+
+    def _follow(
+        self, state: Hashable, name: str, arguments: Mapping[str, Any], text: str, refused: bool
+    ) -> Answer[Any] | None:
+        """What followed the call: the answer with the recorded text."""
+        return next(
+            (item for item in self._all(state, name, arguments) if (item.text, item.is_error) == (text, refused)), None
+        )
+
+    def _all(self, state: Hashable, name: str, arguments: Mapping[str, Any]) -> Sequence[Answer[Any]]:
+        key = state, name, json.dumps(arguments, sort_keys=True)
+        if (known := self._answers.get(key)) is None:
+            known = self._answers[key] = self._tree.answers(state, name, arguments)
+        return known
+
+    def _decision(
+        self, state: Hashable, left: int, name: str | None, arguments: Mapping[str, Any] | None, act: str | None = None
+    ) -> Decision | None:
+        if self._tree.outcome(state) is not None or left <= 0:
+            return None
+        options, before = self._weighed(state, left), self._values.of(state, left)
+        if act is None or name is None or arguments is None:
+            return Decision(before, options, None, before, "refused")
+        after = self._worth(self._all(state, name, arguments), left)
+        return Decision(before, options, act, after, _verdict(before, after))
+
+    def _weighed(self, state: Hashable, left: int) -> list[Option]:
+        if (known := self._options.get((state, left))) is None:
+            worth = []
+            for call in self._tree.legal(state):
+                answers = self._all(state, call.tool, call.arguments)
+                worth.append((answers[0].act or "?", call, self._worth(answers, left)))
+            best = max((_merit(value) for _, _, value in worth), default=None)
+            known = [Option(act, call, value, _merit(value) == best) for act, call, value in worth]
+            self._options[state, left] = known
+        return known
+
+    def _worth(self, answers: Sequence[Answer[Any]], left: int) -> Value:
+        return average((item.chances.random, self._values.of(item.state, left - 1)) for item in answers)
+
+
+def _verdict(before: Value, after: Value) -> Verdict:
+    if before.guaranteed >= NEVER_LOSES > after.guaranteed:
+        return "blunder"
+    if before.guaranteed > NEVER_LOSES >= after.guaranteed:
+        return "missed_win"
+    return "best" if _merit(after) >= _merit(before) else "inaccuracy"
+
+
+def _merit(value: Value) -> tuple[Any, ...]:
+    """As certificates rank moves: not to lose comes first, then to win often, then to draw often."""
+    return value.guaranteed >= NEVER_LOSES, value.win, value.draw, value.guaranteed
+
+
+def _prompt(messages: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(message.get("role")), str(message.get("content"))) for message in messages)
+
+
+def _plain(value: Value) -> dict[str, Any]:
+    return {
+        "forced": GUARANTEED[value.guaranteed],
+        "win": round(float(value.win), 6),
+        "draw": round(float(value.draw), 6),
+    }
+
+
+def _arguments(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
+
+
+def given_environments(names: Sequence[str]) -> list[type[Environment[Any, Any, Any]]]:
+    """The classes that a user names, ``module:Class`` too.
+
+    Raises:
+        ConfigurationError: there is no such environment.
+    """
+    found = [environment_class(name) for name in names]
+    if clash := {cls.name for cls in found if [other.name for other in found].count(cls.name) > 1}:
+        raise ConfigurationError(f"--environment: {', '.join(sorted(clash))} is given twice")
+    return found
