@@ -193,19 +193,30 @@ def _secret_bytes(path: Path) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
         raise ConfigurationError(f"the signing key {path} cannot be read: {error.strerror}") from None
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
-            raise ConfigurationError(f"{path} is no file with a signing key")
-        if os.name == "posix":
-            if found.st_uid not in (os.getuid(), 0):
-                raise ConfigurationError(f"{path} is another user's, who could sign with it; make a key of your own")
-            if found.st_mode & 0o077:
-                raise ConfigurationError(
-                    f"{path}, a signing key, can be read by others ({stat.filemode(found.st_mode)}): whoever did can "
-                    f"sign. Make a new one (mcpgym key --new FILE), or if nobody has: chmod 600 {path}"
-                )
-        return file.read()
+    try:  # what is asked about is what is read, whatever happens to the path meanwhile
+        _refuse_shared(path, os.fstat(descriptor))
+        return os.read(descriptor, _LARGEST)
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_shared(path: Path, found: os.stat_result) -> None:
+    """Refuse what is no file of this user alone.
+
+    Raises:
+        ConfigurationError: it says what to do.
+    """
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+        raise ConfigurationError(f"{path} is no file with a signing key")
+    if os.name != "posix":
+        return
+    if found.st_uid not in (os.getuid(), 0):
+        raise ConfigurationError(f"{path} is another user's, who could sign with it; make a key of your own")
+    if found.st_mode & 0o077:
+        raise ConfigurationError(
+            f"{path}, a signing key, can be read by others ({stat.filemode(found.st_mode)}): whoever did can sign. "
+            f"Make a new one (mcpgym key --new FILE), or if nobody has: chmod 600 {path}"
+        )
 
 
 def _make(path: Path) -> SigningKey:
