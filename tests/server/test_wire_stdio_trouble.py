@@ -46,8 +46,28 @@ def test_case_16_a_call_with_half_a_character_is_answered() -> None:
         process.stdin.write(junk)
     process.stdin.write(call(1, "add", {"word": "a\ud800b"}) + call(2, "add", {"word": "c"}))
     process.stdin.flush()
+    junk_answers = [json.loads(process.stdout.readline()) for _ in range(4)]
+    assert [answer["error"]["code"] for answer in junk_answers] == [-32700, -32700, -32600, -32700]
+    assert {answer["id"] for answer in junk_answers} == {None}
     answers = [json.loads(process.stdout.readline()) for _ in range(2)]
     assert [answer["result"]["content"][0]["text"] for answer in answers] == ["a\ufffdb", "a\ufffdb c"]
+    process.communicate(timeout=10)
+
+
+def test_a_call_nested_too_deep_to_be_read_is_answered_under_its_id() -> None:
+    process = begin()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    greet(process)
+    deep = b"[" * 500 + b"]" * 500
+    params = b'{"name": "add", "arguments": {"word": ' + deep + b"}}"
+    process.stdin.write(b'{"jsonrpc": "2.0", "id": "x7", "method": "tools/call", "params": ' + params + b"}\n")
+    process.stdin.write(call(2, "add", {"word": "c"}))
+    process.stdin.flush()
+    refused, added = (json.loads(process.stdout.readline()) for _ in range(2))
+    assert refused["id"] == "x7"
+    assert "nested too deep" in refused["error"]["message"]
+    assert added["result"]["content"][0]["text"] == "c"
     process.communicate(timeout=10)
 
 

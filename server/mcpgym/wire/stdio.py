@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import os
 import re
 import select
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, cast
 
 import anyio
+import mcp_types as types
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 
 from mcpgym.episode import Episode
 from mcpgym.episodes import Episodes
@@ -72,6 +75,7 @@ async def serve_stdio(episodes: Episodes, bound: Episode | None = None, *, wire:
     output = io.TextIOWrapper(os.fdopen(wire.output, "wb"), encoding="utf-8", newline="\n")
     try:
         async with stdio_server(cast(Any, lines), anyio.wrap_file(output)) as (incoming, outgoing):
+            lines.answer = outgoing.send
             await server.run(incoming, outgoing, server.create_initialization_options())
     except* BrokenPipeError:
         pass  # the client closed its end before it had read an answer: it has gone
@@ -80,7 +84,13 @@ async def serve_stdio(episodes: Episodes, bound: Episode | None = None, *, wire:
 
 
 class _Lines:
-    """The lines of a file descriptor, read in a daemon thread: one that waits for input keeps no process alive."""
+    """The lines of a file descriptor, read in a daemon thread: one that waits for input keeps no process alive.
+
+    Those that are no message are answered here with an error: the SDK passes them over, and their senders would wait.
+    """
+
+    answer: Callable[[SessionMessage], Awaitable[None]] | None = None
+    """What sends an answer; set once there is a stream for it."""
 
     def __init__(self, descriptor: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -110,7 +120,32 @@ class _Lines:
     async def __aiter__(self) -> AsyncIterator[str]:
         while (line := await self._lines.get()) is not None:
             self._room.release()
-            yield line
+            if (refusal := refused(line)) is None:
+                yield line
+            elif self.answer is not None:
+                await self.answer(SessionMessage(refusal))
+
+
+def refused(line: str) -> types.JSONRPCError | None:
+    """The answer to a line that the SDK cannot read; None for a message, and for an empty line."""
+    try:
+        types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return None
+    except ValueError:
+        if not line.strip():
+            return None
+    number: Any = None
+    code, why = types.PARSE_ERROR, "this line is no JSON that can be read"
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        pass
+    else:
+        code, why = types.INVALID_REQUEST, "this line is no JSON-RPC message, or is nested too deep"
+        number = found.get("id") if isinstance(found, dict) else None
+    known = isinstance(number, (int, str)) and not isinstance(number, bool)
+    error = types.ErrorData(code=code, message=why)
+    return types.JSONRPCError(jsonrpc="2.0", id=number if known else None, error=error)
 
 
 _ESCAPE = re.compile(
