@@ -21,6 +21,8 @@ class EvalOptions:
 
     With ``fewer``, a split that has not so many ``tasks`` is played whole. ``timeout`` is of one episode, in seconds;
     ``rate_limit`` in requests per minute; ``max_cost`` in US dollars; ``resume`` is the folder of a run to go on with.
+    ``success`` is the reward from which an episode passes; None for what :class:`~mcpgym_clients.summary.Summary` says.
+    ``exact`` is whether the exact value is wanted; None where it costs no turn of the policy.
 
     Raises:
         UsageProblem: a number is none that can be.
@@ -52,12 +54,16 @@ class EvalOptions:
     max_total_tokens: int | None = None
     prices: Path | None = None
     resume: Path | None = None
+    success: float | None = None
+    exact: bool | None = None
 
     def __post_init__(self) -> None:
         for name in ("tasks", "repeats", "concurrency", "timeout", "rate_limit", "max_cost", "max_total_tokens"):
             value = getattr(self, name)
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise UsageProblem(f"--{name.replace('_', '-')} must be a number above 0, not {value}")
+        if self.success is not None and not math.isfinite(self.success):
+            raise UsageProblem(f"--success must be a reward, not {self.success}")
 
     @property
     def planned(self) -> int:
@@ -101,9 +107,10 @@ class EvalOptions:
             words += ["--config", option]
         for name in (
             *("server", "lane", "tool_mode", "temperature", "max_tokens", "max_turns", "timeout", "retries"),
-            *("rate_limit", "max_cost", "max_total_tokens", "prices"),
+            *("rate_limit", "max_cost", "max_total_tokens", "prices", "success"),
         ):
             if (value := getattr(self, name)) is not None:
                 words += [f"--{name.replace('_', '-')}", without_password(str(value))]
         words += ["--think"] if self.think else []
+        words += [] if self.exact is None else ["--exact" if self.exact else "--no-exact"]
         return shlex.join(words)

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from mcpgym import __version__
+from mcpgym.environment import Environment
 from mcpgym_clients.arena import open_arena, require_tasks
 from mcpgym_clients.console import escaped, out, talk, warn
 from mcpgym_clients.eval_options import EvalOptions
+from mcpgym_clients.exact_values import exact_values, require_exact
 from mcpgym_clients.failures import INTERRUPTED, CommandFailed, UsageProblem
 from mcpgym_clients.files import RUN, SUMMARY, TRACES, run_folder
 from mcpgym_clients.options import parse_config
@@ -27,7 +29,8 @@ from mcpgym_clients.run_file import RunFile, check_same, describe, now, read_run
 from mcpgym_clients.signing import claims
 from mcpgym_clients.spending import Spending
 from mcpgym_clients.summary import Summary
-from mcpgym_rl.files import write_atomically
+from mcpgym_rl.exact import NoExactValue
+from mcpgym_rl.files import sweep, write_atomically
 from mcpgym_rl.lanes import Lane
 from mcpgym_rl.locks import locked
 from mcpgym_rl.policies import make_policy
@@ -63,10 +66,12 @@ class Evaluation:
     ) -> None:
         self.options = options
         self.folder = folder
-        self.summary = Summary()
+        self.summary = Summary(options.success)
         self.started = now() if about is None else about.started
         self.failure: str | None = None
         self.interrupted = False
+        self.exact: dict[str, Any] | None = None
+        self.no_exact: str | None = None
         self.found = 0
         self._begun = time.monotonic()
         self._first: Trace | None = None
@@ -82,6 +87,7 @@ class Evaluation:
 
     def _take_up(self) -> Sequence[int]:
         """Count what has been played; the places of what has not."""
+        sweep(self.folder)
         settle(self.folder)
         done: set[int] = set()
         for trace in finished(self.folder):
@@ -165,6 +171,22 @@ class Evaluation:
         if self.failure is None and stopped is not None:
             self.failure = f"{stopped}; {self.summary.episodes} of {options.planned} episodes were played"
 
+    async def work_out(self, policy: Policy, environment: Environment[Any, Any, Any] | None) -> None:
+        """Work out the exact value, where there is one."""
+        options = self.options
+        try:
+            self.exact = await exact_values(
+                policy,
+                environment,
+                self.summary.tasks,
+                self._first,
+                max_turns=options.max_turns,
+                wanted=options.exact,
+                concurrency=options.at_once,
+            )
+        except NoExactValue as error:
+            self.no_exact = str(error)
+
     @property
     def resumable(self) -> bool:
         """Whether its folder says what the run is."""
@@ -185,6 +207,8 @@ class Evaluation:
         write_receipts(self.folder)
         options, first = self.options, self._first
         made = self.summary.as_json()
+        if self.exact is not None:
+            made["exact"] = self.exact
         run = {
             "environment": first.environment if first else options.environment,
             "environment_version": first.environment_version if first else None,
@@ -268,6 +292,8 @@ def _report(evaluation: Evaluation) -> int:
         _say_how_to_go_on(evaluation)
     if evaluation.failure is not None:
         raise CommandFailed(evaluation.failure)
+    if evaluation.no_exact is not None and evaluation.summary.scored:
+        raise CommandFailed(evaluation.no_exact)
     if not evaluation.summary.scored:
         reasons = "; ".join(f"{name}: {text}" for name, text in evaluation.summary.unscored_examples.items())
         raise CommandFailed(f"no episode was scored ({reasons})")
@@ -304,6 +330,8 @@ async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions, Spending
         policy = make_policy(options.policy, arena.environment, **options.policy_options)
         arena.lane.claims = claims(policy.name, {**options.policy_options, "max_turns": options.max_turns})
         try:
+            if options.exact:
+                require_exact(policy, arena.environment)
             limits = Limits(max_turns=options.max_turns)
             if options.timeout is not None:
                 limits = replace(limits, seconds=options.timeout)
@@ -313,5 +341,6 @@ async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions, Spending
                 left = options.planned - evaluation.found
                 talk().print(f"{evaluation.found} of {options.planned} episodes have a score; {left} are to be played")
             await evaluation.play(policy, arena.lane, arena.name, arena.config, limits)
+            await evaluation.work_out(policy, arena.environment)
         finally:
             await policy.aclose()

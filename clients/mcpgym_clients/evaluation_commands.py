@@ -30,6 +30,7 @@ class LaneName(StrEnum):
 def register(app: typer.Typer) -> None:
     """Add these commands to ``app``."""
     app.command("eval")(evaluate)
+    app.command("compare")(compare)
 
 
 def evaluate(
@@ -99,6 +100,18 @@ def evaluate(
     prices: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="Prices of models, before those that are known.")
     ] = None,
+    success: Annotated[
+        float | None,
+        typer.Option(metavar="REWARD", help="With -r: what counts as a pass. Default: a game that is won, else 1."),
+    ] = None,
+    exact: Annotated[
+        bool | None,
+        typer.Option(
+            "--exact/--no-exact",
+            help="Work the exact value out; by default where that asks the policy nothing.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Go on with the run in it; its options need not be given.")
     ] = None,
@@ -139,8 +152,31 @@ def evaluate(
         max_cost=max_cost,
         max_total_tokens=max_total_tokens,
         prices=prices,
+        success=success,
+        exact=exact,
     )
     if resume is not None:
         given = {name for name in context.params if str(context.get_parameter_source(name)).endswith("COMMANDLINE")}
         options = going_on(resume, options, given)
     raise typer.Exit(run(options))
+
+
+def compare(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN RUN…", help="Folders of runs, or their traces.", show_default=False)
+    ],
+    metric: Annotated[
+        str, typer.Option("--metric", "-m", help="reward, win, draw, loss, or the name of a component.")
+    ] = "reward",
+    force: Annotated[
+        bool, typer.Option("--force", help="Compare what runs of different tasks, tools or settings have in common.")
+    ] = False,
+    bootstrap: Annotated[
+        bool, typer.Option("--bootstrap", help="Intervals by the bootstrap (BCa) and not by Student's t.")
+    ] = False,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the comparison as JSON.")] = None,
+) -> None:
+    """Compare runs, paired by task and seed: what differs, and whether it may be chance."""
+    from mcpgym_clients.comparing import CompareOptions, run
+
+    raise typer.Exit(run(CompareOptions(runs, metric, force, bootstrap, json)))

@@ -8,6 +8,7 @@ from typing import Any
 from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError
 from mcpgym_clients.console import talk
+from mcpgym_rl.certificate.twice import deterministic
 from mcpgym_rl.exact import Exact, NoExactValue, exact_outcomes, states_its_chances
 from mcpgym_rl.policy import Policy, PolicyError
 from mcpgym_rl.traces import Trace
@@ -51,6 +52,22 @@ async def exact_values(
             raise NoExactValue(f"there is no exact value to show: {error}") from None
         return None
     return _as_json(found)
+
+
+def require_exact(policy: Policy, environment: Environment[Any, Any, Any] | None) -> None:
+    """See before anything is played whether there can be an exact value.
+
+    Raises:
+        NoExactValue: there cannot; the message says why.
+    """
+    if environment is None:
+        raise NoExactValue("--exact: the environment is not installed here")
+    tree = environment.game_tree()
+    if tree is None or not hasattr(tree, "opponent"):
+        missing = "gives no game tree" if tree is None else "does not say who a task's opponent is"
+        raise NoExactValue(f"--exact: {environment.name} {missing}")
+    if not states_its_chances(policy) and deterministic(policy) is False:
+        raise NoExactValue(f"--exact: {policy.name} draws its answers; give it temperature 0")
 
 
 def _as_json(found: Exact) -> dict[str, Any]:

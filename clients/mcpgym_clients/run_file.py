@@ -27,7 +27,7 @@ SCHEMA = "mcpgym.run/1"
 
 OPERATIONAL = frozenset(
     {"concurrency", "server", "secret_file", "lane", "timeout", "retries", "rate_limit"}
-    | {"max_cost", "max_total_tokens", "prices"}
+    | {"max_cost", "max_total_tokens", "prices", "success", "exact"}
 )
 """Options that say how a run is carried out, not what it is: they may be given anew when it goes on."""
 _NOT_KEPT = frozenset({"out", "overwrite", "fewer", "resume"})
@@ -115,7 +115,7 @@ def going_on(folder: Path, typed: EvalOptions, given: Collection[str]) -> EvalOp
         elif name == "policy" and without_password(wanted) == without_password(has):
             changed[name] = wanted  # with its password
         elif (list(wanted) if name == "config" else wanted) != (list(has) if name == "config" else has):
-            shown = shlex.join(has) if name == "config" else without_password(str(has))
+            shown = shlex.join(has) if name == "config" else without_password(str("" if has in (None, False) else has))
             wrong.append(f"{_option(name)} would change what the run is (it has {shown or 'none'})")
     if wrong:
         raise UsageProblem(f"--resume {folder}: {'; '.join(wrong)}: leave it out, or start another run")

@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mcpgym_clients.failures import UsageProblem
-from mcpgym_clients.files import SUMMARY, TRACES, find_traces
+from mcpgym_clients.files import RUN, SUMMARY, TRACES, find_traces
 from mcpgym_rl.traces import Trace, read_traces
 
 
@@ -28,11 +28,14 @@ class Run:
     traces: Sequence[Trace]
     torn: str = ""
 
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What ``run.json`` says was asked for; empty where there is none that can be read."""
+
     @property
     def about(self) -> Mapping[str, Any]:
-        """The ``run`` of its summary: what was asked for; empty where that is not known."""
+        """What was asked for: the ``run`` of its summary, else ``options``; empty where neither is known."""
         about = (self.summary or {}).get("run")
-        return about if isinstance(about, Mapping) else {}
+        return about if isinstance(about, Mapping) else self.options
 
 
 def load_run(path: str | Path) -> Run:
@@ -44,7 +47,9 @@ def load_run(path: str | Path) -> Run:
     """
     file = find_traces(Path(path))
     traces = read_traces(file)
-    return Run(file.parent, _summary(file), one_for_each(traces), traces.torn)
+    options = (_beside(file, RUN) or {}).get("options")
+    asked = options if isinstance(options, dict) else {}
+    return Run(file.parent, _beside(file, SUMMARY), one_for_each(traces), traces.torn, asked)
 
 
 def find_runs(paths: Iterable[str | Path]) -> list[Path]:
@@ -79,11 +84,11 @@ def one_for_each(traces: Iterable[Trace]) -> list[Trace]:
     return sorted(kept.values(), key=lambda trace: trace.place)
 
 
-def _summary(traces: Path) -> Mapping[str, Any] | None:
-    """The summary beside these traces. One that cannot be read hides no trace."""
+def _beside(traces: Path, name: str) -> Mapping[str, Any] | None:
+    """What the JSON file beside these traces has. One that cannot be read hides no trace."""
     if traces.name != TRACES:
         return None
     with suppress(OSError, ValueError, RecursionError):
-        read = json.loads((traces.parent / SUMMARY).read_text("utf-8"))
+        read = json.loads((traces.parent / name).read_text("utf-8"))
         return read if isinstance(read, dict) else None
     return None
