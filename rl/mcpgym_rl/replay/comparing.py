@@ -131,7 +131,8 @@ def _message_differs(recorded: Trace, replayed: Trace, at: int) -> Difference:
 def _told(message: Message, other: Message) -> str:
     """A message's text, with all else of it that the other has not."""
     keys = ("role", "is_error", "name", "tool_call_id")
-    extra = {key: message.get(key) for key in keys if message.get(key) != other.get(key)}
+    plain = {"is_error": False}
+    extra = {key: message.get(key, plain.get(key)) for key in keys if message.get(key) != other.get(key)}
     unknown = {key: message[key] for key in message if key not in (*keys, "content")}  # type: ignore[literal-required]
     extra |= {key: value for key, value in unknown.items() if other.get(key) != value}
     if not extra:
