@@ -134,8 +134,8 @@ def leaderboard(census: Census, rejected: int = 0) -> Leaderboard:
         names = ("environment", "environment_version", "split", "config_hash", "schema_hash")
         groups[BoardKey(*(said[name] for name in names))].append(receipt)
     boards = [_board(what, groups[what]) for what in sorted(groups)]
-    notes = [f"{rejected} lines were rejected and count nowhere"] if rejected else []
-    return Leaderboard(boards, notes + census.notes())
+    lines = "1 line was rejected and counts" if rejected == 1 else f"{rejected} lines were rejected and count"
+    return Leaderboard(boards, [*([f"{lines} nowhere"] if rejected else []), *census.notes()])
 
 
 def _board(what: BoardKey, receipts: Sequence[Receipt]) -> Board:
