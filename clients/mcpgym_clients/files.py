@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from mcpgym_clients.failures import UsageProblem
-from mcpgym_rl.locks import LOCK, locked
+from mcpgym_rl.locks import locked
 from mcpgym_rl.resuming import ATTEMPTS
 
 TRACES = "traces.jsonl"
@@ -31,7 +31,7 @@ def run_folder(wanted: Path | None, *words: str, overwrite: bool = False) -> Pat
             wanted, attempt = first.with_name(f"{first.name}-{attempt}"), attempt + 1
     if wanted.exists() and not wanted.is_dir():
         raise UsageProblem(f"--out {wanted} is a file; name a folder")
-    if wanted.is_dir() and any(item.name != LOCK for item in wanted.iterdir()):
+    if wanted.is_dir() and any(not item.name.startswith(".") for item in wanted.iterdir()):
         if not overwrite:
             raise UsageProblem(_not_empty(wanted))
         with locked(wanted):

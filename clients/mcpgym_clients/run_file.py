@@ -115,7 +115,11 @@ def going_on(folder: Path, typed: EvalOptions, given: Collection[str]) -> EvalOp
         elif name == "policy" and without_password(wanted) == without_password(has):
             changed[name] = wanted  # with its password
         elif (list(wanted) if name == "config" else wanted) != (list(has) if name == "config" else has):
-            shown = shlex.join(has) if name == "config" else without_password(str("" if has in (None, False) else has))
+            shown = (
+                shlex.join(has)
+                if name == "config"
+                else without_password(str("" if has is None or has is False else has))
+            )
             wrong.append(f"{_option(name)} would change what the run is (it has {shown or 'none'})")
     if wrong:
         raise UsageProblem(f"--resume {folder}: {'; '.join(wrong)}: leave it out, or start another run")

@@ -33,6 +33,12 @@ def replace_whole(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+def sweep(folder: Path) -> None:
+    """Remove what a process left that was killed while it wrote a file here; nobody else may be at work in it."""
+    for left in folder.glob(".*.json*.*"):
+        left.unlink(missing_ok=True)
+
+
 def sync_folder(folder: Path) -> None:
     """Wait until the disk knows which files are in ``folder``; where a folder cannot be waited for, do nothing."""
     with contextlib.suppress(OSError):
