@@ -37,8 +37,12 @@ class Arena:
 
 
 @contextlib.asynccontextmanager
-async def open_arena(options: EvalOptions) -> AsyncIterator[Arena]:
+async def open_arena(options: EvalOptions, *, signed: bool = False) -> AsyncIterator[Arena]:
     """The arena that the options ask for; on leaving it is closed.
+
+    Args:
+        options: what was typed.
+        signed: whether scores that are given here are signed, by this user's key; a server signs as it pleases.
 
     Raises:
         ConfigurationError: there is no such environment, configuration, address or secret.
@@ -57,10 +61,11 @@ async def open_arena(options: EvalOptions) -> AsyncIterator[Arena]:
         else:
             local = load_environment(options.environment, config)
             name, config = local.name, {}
+            signer = own_signer() if signed else None
             if options.lane_name == "mcp":
-                control = await stack.enter_async_context(own_server(local, signer=own_signer()))
+                control = await stack.enter_async_context(own_server(local, signer=signer))
             else:
-                control = LocalControl(Episodes({name: local}), signer=own_signer())
+                control = LocalControl(Episodes({name: local}), signer=signer)
         lane = McpLane(control) if options.lane_name == "mcp" else ControlLane(control)
         stack.push_async_callback(lane.aclose)
         yield Arena(control, lane, name, config, local)

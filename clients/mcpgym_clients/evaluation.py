@@ -324,7 +324,7 @@ async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions, Spending
     assert task is not None
     with contextlib.suppress(NotImplementedError, RuntimeError):
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    async with open_arena(options) as arena:
+    async with open_arena(options, signed=True) as arena:
         tasks = await require_tasks(arena, options.split, options.tasks, fewer=options.fewer)
         options = replace(options, tasks=tasks)
         policy = make_policy(options.policy, arena.environment, **options.policy_options)
