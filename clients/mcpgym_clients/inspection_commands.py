@@ -17,6 +17,7 @@ from mcpgym_clients.starting import work_begins
 def register(app: typer.Typer) -> None:
     """Add these commands to ``app``."""
     app.command("doctor")(doctor)
+    app.command("scan")(scan)
 
 
 Calls = Annotated[
@@ -50,8 +51,9 @@ def doctor(
     header: Annotated[
         list[str] | None, typer.Option("--header", metavar="NAME: VALUE", help="A header for each request to a URL.")
     ] = None,
-    second: Annotated[
-        str | None, typer.Option("--second", metavar="URL", help="Another URL of the server, with a state of its own.")
+    place: Annotated[
+        list[str] | None,
+        typer.Option("--place", metavar="URL", help="Another URL of it, with a fresh state of its own; four or more."),
     ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds an answer may take.")] = 10.0,
     config: Configuration = None,
@@ -78,10 +80,57 @@ def doctor(
             slow=slow,
             read_only=read_only,
             headers=header or (),
-            second=second,
+            places=place or (),
             timeout=timeout,
             config=config or (),
             only=only or (),
         )
     )
     raise typer.Exit(code)
+
+
+def scan(
+    name: Annotated[
+        str, typer.Argument(metavar="ENV|URL", help="An environment (or module:Class), or the URL of a running server.")
+    ],
+    config: Configuration = None,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed plants the same canaries and plays alike.")] = 0,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", metavar="TEXT", help="A hidden value that players may see all the same; repeatable."),
+    ] = None,
+    no_stdio: Annotated[
+        bool, typer.Option("--no-stdio", help="Leave stdio out, which takes processes and seconds.")
+    ] = False,
+    canary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--canary",
+            metavar="TEXT",
+            help="With a URL: a text or number that no answer may hold; repeatable. Or MCPGYM_SCAN_CANARIES, by lines.",
+        ),
+    ] = None,
+    play: Annotated[
+        bool, typer.Option("--play", help="With a URL: call its tools too, with random arguments that fit.")
+    ] = False,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", metavar="NAME: VALUE", help="With a URL: a header for each request.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the report as JSON.")] = None,
+) -> None:
+    """Look for leaks: plant canaries in all that a player must not see, play, attack, search; exit 1 on any."""
+    from mcpgym_clients.scanning.command import run
+
+    work_begins()
+
+    run(
+        name,
+        config=config or (),
+        seed=seed,
+        stdio=not no_stdio,
+        allow=allow or (),
+        canaries=canary or (),
+        play=play,
+        headers=header or (),
+        json_file=json,
+    )
