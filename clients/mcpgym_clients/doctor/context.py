@@ -83,9 +83,7 @@ class Context:
     @property
     def has_places(self) -> bool:
         """Whether the server gives out as many addresses as are wanted, each with a state of its own."""
-        from mcpgym_clients.doctor.subjects import EnvironmentSubject
-
-        return isinstance(self.subject, EnvironmentSubject)
+        return self.subject.places is None
 
     async def alive(self, connection: Connection) -> str:
         """Empty if the server still answers, to this client or to a new one; else what happened instead."""

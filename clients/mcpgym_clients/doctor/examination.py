@@ -7,21 +7,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from mcpgym_clients.doctor.checks import (
-    arguments,
-    cancellation,
-    contents,
-    dead_sessions,
-    eras,
-    error_texts,
-    isolation,
-    leaks,
-    retries,
-    schemas,
-    shutdown,
-    waiting,
-    web_pages,
-)
+from mcpgym_clients.doctor.checks.arguments import arguments
+from mcpgym_clients.doctor.checks.cancellation import cancellation
+from mcpgym_clients.doctor.checks.contents import contents
+from mcpgym_clients.doctor.checks.dead_sessions import dead_sessions
+from mcpgym_clients.doctor.checks.eras import eras, official_client
+from mcpgym_clients.doctor.checks.error_texts import error_texts
+from mcpgym_clients.doctor.checks.isolation import isolation
+from mcpgym_clients.doctor.checks.leaks import leaks
+from mcpgym_clients.doctor.checks.retries import retries
+from mcpgym_clients.doctor.checks.schemas import schemas
+from mcpgym_clients.doctor.checks.shutdown import shutdown
+from mcpgym_clients.doctor.checks.waiting import waiting
+from mcpgym_clients.doctor.checks.web_pages import web_pages
 from mcpgym_clients.doctor.context import Context
 from mcpgym_clients.doctor.findings import Examination, Outcome
 from mcpgym_clients.failures import CommandFailed
@@ -42,20 +40,20 @@ class Check:
 
 
 CHECKS = (
-    Check("eras", "Does it speak both eras of the protocol, and say the same in each?", eras.eras),
-    Check("sdk-client", "Does the official SDK's client connect, list and call?", eras.official_client),
-    Check("schemas", "Do all models see the tools as they were written?", schemas.schemas),
-    Check("contents", "Do text and structured content say the same?", contents.contents),
-    Check("error-texts", "Can a model read what it did wrong?", error_texts.error_texts),
-    Check("arguments", "Does it survive big and odd arguments?", arguments.arguments),
-    Check("isolation", "Are clients apart from each other, in every era?", isolation.isolation),
-    Check("retries", "Is a call that is sent twice made once?", retries.retries),
-    Check("cancellation", "Does it survive clients that leave in mid-call?", cancellation.cancellation),
-    Check("waiting", "Does it answer soon, and keep idle connections?", waiting.waiting),
-    Check("dead-sessions", "Does it say so when a session is gone?", dead_sessions.dead_sessions, HTTP),
-    Check("web-pages", "Is it closed to web pages that point a name of theirs at it?", web_pages.web_pages, HTTP),
-    Check("leaks", "Do sessions leave nothing behind?", leaks.leaks),
-    Check("shutdown", "Does it end with its client, and say nothing but protocol?", shutdown.shutdown, STDIO),
+    Check("eras", "Does it speak both eras of the protocol, and say the same in each?", eras),
+    Check("sdk-client", "Does the official SDK's client connect, list and call?", official_client),
+    Check("schemas", "Do all models see the tools as they were written?", schemas),
+    Check("contents", "Do text and structured content say the same?", contents),
+    Check("error-texts", "Can a model read what it did wrong?", error_texts),
+    Check("arguments", "Does it survive big and odd arguments?", arguments),
+    Check("isolation", "Are clients apart from each other, in every era?", isolation),
+    Check("retries", "Is a call that is sent twice made once, and none of two lost?", retries),
+    Check("cancellation", "Does it survive clients that leave in mid-call?", cancellation),
+    Check("waiting", "Does it answer soon, and keep idle connections?", waiting),
+    Check("dead-sessions", "Does it say so when a session is gone?", dead_sessions, HTTP),
+    Check("web-pages", "Is it closed to web pages that point a name of theirs at it?", web_pages, HTTP),
+    Check("leaks", "Do sessions leave nothing behind?", leaks),
+    Check("shutdown", "Does it end with its client, and say nothing but protocol?", shutdown, STDIO),
 )
 """Every check, in the order they are made: the first two find out what the others build on."""
 

@@ -46,7 +46,7 @@ class DoctorOptions:
     slow: str | None = None
     read_only: bool = False
     headers: Sequence[str] = ()
-    second: str | None = None
+    places: Sequence[str] = ()
     timeout: float = 10.0
     config: Sequence[str] = ()
     only: Sequence[str] = field(default_factory=tuple)
@@ -111,8 +111,8 @@ async def examined(options: DoctorOptions) -> Examination:
 async def _subject(options: DoctorOptions) -> AsyncIterator[Subject]:
     first = options.subject[0]
     if _is_url(first):
-        second = None if options.second is None else checked_url(options.second)
-        yield HttpSubject(checked_url(first), _headers(options.headers), options.timeout, second)
+        others = [checked_url(place) for place in options.places]
+        yield HttpSubject(checked_url(first), _headers(options.headers), options.timeout, others)
     elif _is_environment(options.subject):
         async with served(first, options.config) as server:
             subject = EnvironmentSubject(server, first, "", options.timeout)
@@ -138,12 +138,12 @@ def _refuse(options: DoctorOptions) -> None:
     first = options.subject[0]
     if _is_url(first) and len(options.subject) > 1:
         raise UsageProblem(
-            f"one URL at a time: {' '.join(options.subject[1:])} is too much (--second for another of it)"
+            f"one URL at a time: {' '.join(options.subject[1:])} is too much (--place for another of it)"
         )
     if options.config and not _is_environment(options.subject):
         raise UsageProblem("--config belongs to an environment, and none is named")
-    if (options.headers or options.second) and not _is_url(first):
-        raise UsageProblem("--header and --second belong to a URL, and none is named")
+    if (options.headers or options.places) and not _is_url(first):
+        raise UsageProblem("--header and --place belong to a URL, and none is named")
     if unknown := sorted(set(options.only) - {check.name for check in CHECKS}):
         known = ", ".join(check.name for check in CHECKS)
         raise UsageProblem(f"--only {unknown[0]}: there is no such check; there are {known}")

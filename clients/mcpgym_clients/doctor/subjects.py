@@ -45,22 +45,27 @@ class Subject(Protocol):
         """A place is done with, and may be cleared away."""
         ...
 
+    @property
+    def places(self) -> int | None:
+        """How many places are left; None where there are as many as are wanted."""
+        ...
+
     def process(self) -> int | str:
         """The server's process id where it runs on this machine, or why it is not known."""
         ...
 
 
 class HttpSubject:
-    """A server at a URL. ``second`` is another URL of it with a state of its own."""
+    """A server at a URL. ``others`` are more URLs of it, each with a state of its own that nobody has touched."""
 
     transport = "http"
 
-    def __init__(self, url: str, headers: Mapping[str, str], timeout: float, second: str | None = None) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], timeout: float, others: Sequence[str] = ()) -> None:
         self.url = url
         self.described = _without_password(url)
         self.timeout = timeout
         self.headers = dict(headers)
-        self._second = second
+        self._others = list(others)
 
     async def connect(
         self, era: Era, *, version: str = HANDSHAKE_VERSIONS[0], place: str | None = None
@@ -70,12 +75,16 @@ class HttpSubject:
         return await connection.open()
 
     async def new_place(self) -> str | None:
-        """The second URL, once."""
-        second, self._second = self._second, None
-        return second
+        """One of the other URLs, each once."""
+        return self._others.pop(0) if self._others else None
 
     async def leave(self, place: str | None) -> None:
         """Nothing: it is not ours."""
+
+    @property
+    def places(self) -> int | None:
+        """The other URLs that are left."""
+        return len(self._others)
 
     def process(self) -> int | str:
         """The process that listens, where it is on this machine and may be seen."""
@@ -118,6 +127,11 @@ class StdioSubject:
     async def leave(self, place: str | None) -> None:
         """Nothing."""
 
+    @property
+    def places(self) -> int | None:
+        """None are left."""
+        return 0
+
     def process(self) -> int | str:
         """There is one for each client."""
         return "every client is a process of its own"
@@ -136,18 +150,23 @@ class EnvironmentSubject(HttpSubject):
         super().__init__(url, {}, timeout)
         self.described = f"{environment}, served by mcpgym at an episode's URL"
         self._served, self._environment = served, environment
-        self.places: dict[str, str] = {}
+        self._tokens: dict[str, str] = {}
 
     async def new_place(self) -> str | None:
         """The URL of a new episode of the same task, with the same seed."""
         url, token = await self._served.open(self._environment)
-        self.places[url] = token
+        self._tokens[url] = token
         return url
 
     async def leave(self, place: str | None) -> None:
         """Close the episode."""
-        if place is not None and (token := self.places.pop(place, None)) is not None:
+        if place is not None and (token := self._tokens.pop(place, None)) is not None:
             await self._served.close(token)
+
+    @property
+    def places(self) -> int | None:
+        """As many as are wanted."""
+        return None
 
     def process(self) -> int | str:
         """The process that was started."""

@@ -26,7 +26,11 @@ ROUNDS = 3
 CALLS = 4
 CROWD = 8
 """Clients that call at once."""
-OTHER_SEEDS = 1
+COUNTED = 5
+"""Clients that make one call each, to see whether their answers count on from one to the next."""
+OTHER_SEED = 1
+LEAST_PLACES = 4
+"""Addresses with a state of their own that are needed in each era."""
 
 URL_ADVICE = (
     "In revision 2026-07-28 there are no sessions and a client may open a connection per call: name whose state it is "
@@ -40,7 +44,7 @@ async def isolation(context: Context, outcome: Outcome) -> None:
         outcome.skip("no tool may be called, and without calls no state shows", "Name one: --call TOOL=JSON.")
         return
     context.sequence = _sequence(context)
-    if context.has_places:
+    if context.subject.places != 0:
         await _places(context, outcome)
     elif context.subject.transport == "stdio":
         await _processes(context, outcome)
@@ -53,7 +57,7 @@ def _sequence(context: Context) -> list[PlannedCall]:
     chosen = context.plan[:CALLS]
     if not chosen[0].named and len(chosen) < CALLS:
         for planned in chosen:
-            other = example_arguments(context.tool(planned.tool), Random(OTHER_SEEDS))
+            other = example_arguments(context.tool(planned.tool), Random(OTHER_SEED))
             if other != dict(planned.arguments) and len(chosen) < CALLS:
                 chosen = [*chosen, PlannedCall(planned.tool, other)]
     return [*chosen] * ROUNDS
@@ -61,8 +65,14 @@ def _sequence(context: Context) -> list[PlannedCall]:
 
 async def _places(context: Context, outcome: Outcome) -> None:
     """Many addresses, each with a state of its own, in both eras; one client each, at once."""
+    there = context.subject.places
+    each = CROWD + 3 if there is None else there // len(context.eras)
+    if each < LEAST_PLACES:
+        wanted = LEAST_PLACES * len(context.eras)
+        outcome.skip(f"{there} other URLs are too few to compare", f"Give {wanted} of them: --place URL.")
+        return
     for era in context.eras:
-        places = [await context.subject.new_place() for _ in range(CROWD + 2)]
+        places = [await context.subject.new_place() for _ in range(each - 1)]
         clients = [await context.subject.connect(era, place=place) for place in places]
         try:
             first, second, *crowd = clients
@@ -79,13 +89,13 @@ async def _places(context: Context, outcome: Outcome) -> None:
             together = await asyncio.gather(*(_run(client, context.sequence) for client in crowd))
             if wrong := [answers for answers in together if _seen(answers) != _seen(alone)]:
                 outcome.fail(
-                    f"{era}: {len(wrong)} of {CROWD} clients at once read something else than one alone: "
+                    f"{era}: {len(wrong)} of {len(crowd)} clients at once read something else than one alone: "
                     f"{_where(alone, wrong[0])}",
                     "The state of two addresses is mixed: keep it in what the address names, nowhere else.",
                 )
             else:
                 outcome.passed(
-                    f"{era}: {CROWD} clients at once, each at an address of its own, read what one alone reads"
+                    f"{era}: {len(crowd)} clients at once, each at an address of its own, read what one alone reads"
                     f"{_visible(alone)}"
                 )
             await _reconnects(context, outcome, era)
@@ -99,7 +109,7 @@ async def _reconnects(context: Context, outcome: Outcome, era: Era) -> None:
     """At one address a new connection for each call, as some clients do."""
     assert context.solo is not None
     place = await context.subject.new_place()
-    answers = []
+    answers: list[Answer] = []
     for planned in context.sequence:
         async with context.alone(era, place) as client:
             answers.append(await call(client, planned.tool, dict(planned.arguments)))
@@ -127,7 +137,7 @@ async def _processes(context: Context, outcome: Outcome) -> None:
         if _seen(first) == _seen(second) == _seen(alone):
             context.solo, context.isolated = alone, era
             outcome.passed(f"{era}: two processes, calling in turn, read what one alone reads{_visible(alone)}")
-        elif proof := _proof([first, second, alone], None):
+        elif proof := _proof([first, second, alone], None) or await _counting(context, era):
             outcome.fail(f"{era}: processes share state: {proof}", "Keep state in the process, or name it in a call.")
         else:
             outcome.warn(
@@ -138,7 +148,6 @@ async def _processes(context: Context, outcome: Outcome) -> None:
 
 async def _one_address(context: Context, outcome: Outcome) -> None:
     """Clients of one URL, in each era: the handshake first, because its sessions may keep clients apart."""
-    second = await context.subject.new_place()
     for era in reversed(context.eras):
         clients = [await context.subject.connect(era) for _ in range(2)]
         try:
@@ -153,19 +162,26 @@ async def _one_address(context: Context, outcome: Outcome) -> None:
         if canary:
             outcome.fail(f"{era}: what one client sent, another reads: {canary}", URL_ADVICE)
         elif len({_seen(run) for run in runs}) == 1:
-            if era is not Era.MODERN or context.solo is None or _seen(third) == _seen(context.solo):
+            if context.solo is None or _seen(third) == _seen(context.solo):
                 await _apart(context, outcome, era, third)
+            elif _stateful(third):
+                outcome.warn(
+                    f"{era}: clients read something else than in the other era: {_where(context.solo, third)}",
+                    URL_ADVICE,
+                )
             else:
-                outcome.warn(f"{era}: clients read something else than in the handshake's era", URL_ADVICE)
-        elif proof := _proof(runs, context.solo):
+                outcome.fail(
+                    f"{era}: a client's state is lost from call to call: alone in the other era it reads, and here: "
+                    f"{_where(context.solo, third)}",
+                    URL_ADVICE,
+                )
+        elif proof := _proof(runs, context.solo) or await _counting(context, era):
             outcome.fail(f"{era}: clients of one URL share state: {proof}", URL_ADVICE)
         else:
             outcome.warn(
                 f"{era}: equal calls of three clients differ: {_where(*runs)}",
                 "Answers by chance, or shared state? Name calls whose answers depend on state alone: --call TOOL=JSON.",
             )
-    if second is not None:
-        await _second_url(context, outcome, second)
 
 
 async def _apart(context: Context, outcome: Outcome, era: Era, alone: list[Answer]) -> None:
@@ -222,23 +238,6 @@ async def _key(context: Context, outcome: Outcome, era: Era, alone: list[Answer]
         )
 
 
-async def _second_url(context: Context, outcome: Outcome, place: str) -> None:
-    """The other URL that was named: clients here and there, in turn."""
-    for era in context.eras:
-        clients = [await context.subject.connect(era), await context.subject.connect(era, place=place)]
-        try:
-            here, there = await _in_turn(clients, context.sequence)
-        finally:
-            for client in clients:
-                await client.close()
-        if _seen(here) == _seen(there):
-            outcome.passed(f"{era}: the two URLs read the same, in turn{_visible(here)}")
-        elif proof := _proof([here, there], context.solo):
-            outcome.fail(f"{era}: the two URLs share state: {proof}", URL_ADVICE)
-        else:
-            outcome.warn(f"{era}: the two URLs answer differently: {_where(here, there)}", "Is it the same task?")
-
-
 async def _canary(context: Context, era: Era) -> str:
     """A text that one client sends and another reads; empty if none is."""
     texts = [(planned, next(string_parameters(context.tool(planned.tool)), None)) for planned in context.plan]
@@ -274,12 +273,18 @@ def _proof(runs: Sequence[list[Answer]], solo: list[Answer] | None) -> str:
         continued = [answer.seen for answer in runs[0][place + width :: width]]
         if first not in later and len(later) == 1 and set(continued) == later:
             return f"only the first client ever read {_short(runs[0][place])}; all others {_short(runs[1][place])}"
-    order = [answer.text for pair in zip(*runs[:2], strict=True) for answer in pair[:2]]
-    for offset in range(width):
-        counted = [text for i, text in enumerate(order) if (i // 2) % width == offset]
-        counted += [run[i].text for run in runs[2:] for i in range(offset, len(run), width)]
-        if _counts_on(counted):
-            return f"the answers count on from client to client: {' · '.join(brief(text, 24) for text in counted[:6])}"
+    return ""
+
+
+async def _counting(context: Context, era: Era) -> str:
+    """Why clients that make one call each cannot be apart: their answers count on; empty if they do not."""
+    for planned in context.plan[:CALLS]:
+        texts = []
+        for _ in range(COUNTED):
+            async with context.alone(era) as client:
+                texts.append((await call(client, planned.tool, dict(planned.arguments))).text)
+        if _counts_on(texts):
+            return "each calls once, and the answers count on: " + " · ".join(brief(text, 30) for text in texts)
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Retries: clients send a call again when an answer is late, and a call must not be made twice for that."""
+"""Calls of one state that come together: a retry must not be made twice, and of two different ones none may be lost."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from mcpgym import meta_keys
 from mcpgym_clients.doctor.calls import PlannedCall
 from mcpgym_clients.doctor.context import Context
 from mcpgym_clients.doctor.findings import Outcome
-from mcpgym_clients.doctor.wire import Connection, brief, call
+from mcpgym_clients.doctor.wire import Connection, Era, call
 
+PAIRS = 3
 ADVICE = (
     "Some clients send a late call up to six times. Take a key (the header Idempotency-Key, or _meta's "
     "claudecode/toolUseId) and give a repeated call the first one's answer; where a tool may be repeated, declare "
@@ -31,24 +32,44 @@ async def retries(context: Context, outcome: Outcome) -> None:
             "Name one whose second answer differs from its first: --call TOOL=JSON.",
         )
         return
-    planned, first, second = found
     era = context.isolated or context.era
-    for way, together in (("again after its answer", False), ("again while it is in flight", True)):
+    lost = await _lost(context, found, era)
+    if lost:
+        outcome.fail(
+            f"{found.tool}: two calls at once, each with a key of its own: in {lost} of {PAIRS} pairs both were answered "
+            "alike, so one of them was lost",
+            "Make the calls of one state one at a time: else both read it, and the last write wins.",
+        )
+    else:
+        outcome.passed(f"{found.tool}: of {PAIRS} pairs of calls at once, each with a key of its own, none was lost")
+    ways = [("again after its answer", False)]
+    if not lost:  # else equal answers do not tell of one call
+        ways.append(("again while it is in flight", True))
+    for way, together in ways:
         place = await context.subject.new_place() if context.has_places else None
         async with context.alone(era, place) as client:
             key = secrets.token_hex(8)
             if together:
-                answers = list(await asyncio.gather(*(_with_key(client, planned, key) for _ in range(2))))
+                answers = await asyncio.gather(*(_with_key(client, found, key) for _ in range(2)))
             else:
-                answers = [await _with_key(client, planned, key) for _ in range(2)]
+                answers = [await _with_key(client, found, key) for _ in range(2)]
         await context.subject.leave(place)
-        texts = sorted(answers)
-        if texts == [first, first]:
-            outcome.passed(f"{planned.tool} sent {way}, with the same key: made once, answered twice")
-        elif texts == sorted([first, second]):
-            outcome.warn(f"{planned.tool} sent {way}, with the same key: made twice", ADVICE)
+        if len(set(answers)) == 1:
+            outcome.passed(f"{found.tool} sent {way}, with the same key: made once, answered twice")
         else:
-            outcome.warn(f"{planned.tool} sent {way}: unlike before: {brief(' | '.join(texts), 120)}", ADVICE)
+            outcome.warn(f"{found.tool} sent {way}, with the same key: made twice", ADVICE)
+
+
+async def _lost(context: Context, planned: PlannedCall, era: Era) -> int:
+    """How many of some pairs of different calls, equal but for their keys and sent at once, were answered alike."""
+    lost = 0
+    for _ in range(PAIRS):
+        place = await context.subject.new_place() if context.has_places else None
+        async with context.alone(era, place) as client:
+            pair = await asyncio.gather(*(_with_key(client, planned, secrets.token_hex(8)) for _ in range(2)))
+        await context.subject.leave(place)
+        lost += pair[0] == pair[1]
+    return lost
 
 
 async def _with_key(client: Connection, planned: PlannedCall, key: str) -> str:
@@ -58,8 +79,8 @@ async def _with_key(client: Connection, planned: PlannedCall, key: str) -> str:
     return answer.seen
 
 
-async def _changing(context: Context) -> tuple[PlannedCall, str, str] | None:
-    """A first call whose repetition, without a key, is answered differently, with both answers.
+async def _changing(context: Context) -> PlannedCall | None:
+    """A call whose repetition, without a key, is answered differently.
 
     Only where clients are apart: else the difference may be another client's doing.
     """
@@ -71,5 +92,5 @@ async def _changing(context: Context) -> tuple[PlannedCall, str, str] | None:
             first, second = [(await call(client, planned.tool, dict(planned.arguments))).seen for _ in range(2)]
         await context.subject.leave(place)
         if first != second:
-            return planned, first, second
+            return planned
     return None
