@@ -1,134 +1,126 @@
-"""``mcpgym show``: the traces of a run, as a person reads them."""
+"""``mcpgym show``: runs and their traces, as a person reads them in a terminal."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from rich.console import Group
-from rich.padding import Padding
-from rich.rule import Rule
-from rich.text import Text
+from rich.console import RenderableType
 
+from mcpgym.errors import ConfigurationError
 from mcpgym.messages import Message
-from mcpgym_clients.boards import observation
-from mcpgym_clients.console import clean, escaped, warn
+from mcpgym_clients.console import warn
 from mcpgym_clients.failures import UsageProblem
-from mcpgym_clients.files import SUMMARY, find_traces
+from mcpgym_clients.files import TRACES
 from mcpgym_clients.paging import pager
 from mcpgym_clients.report import render
-from mcpgym_rl.traces import Trace, read_traces
+from mcpgym_clients.show_runs import distribution, runs_table
+from mcpgym_clients.show_trace import render_trace
+from mcpgym_clients.viewer.answers import Answers
+from mcpgym_clients.viewer.library import Item
+from mcpgym_clients.viewer.selecting import Selection
+from mcpgym_clients.viewer.trace_index import Row, TraceIndex
 
-_THOUGHT = re.compile(r"<think>(.*?)</think>\s*", re.DOTALL)
-_COLOURS = {"win": "green", "draw": "blue", "loss": "red"}
+
+@dataclass(frozen=True, slots=True)
+class ShowOptions:
+    """What was asked for; see the command's help."""
+
+    paths: Sequence[Path]
+    index: int | None = None
+    selection: Selection = field(default_factory=Selection)
+    values: bool = True
+    environments: Sequence[str] = ()
 
 
-def run(path: Path, index: int | None, failed: bool) -> None:
-    """Print the traces at ``path``: all, the one at ``index``, or those that went badly.
+def run(options: ShowOptions) -> None:
+    """Print the runs below some paths; of one run its summary and traces, or those that are selected.
 
     Raises:
         UsageProblem: there are none, or not that one.
-        ConfigurationError: the file is no trace file.
+        ConfigurationError: a file is no trace file.
     """
-    traces = read_traces(find_traces(path))
-    if traces.torn:
-        warn(traces.torn)
-    chosen = _choose(traces, index, failed)
+    from mcpgym_clients.viewer.move_values import given_environments
+
+    answers = Answers(options.paths, given_environments(options.environments))
+    items = list(answers.library.items().values())
+    own = [item for item in items if item.kind == "evaluation"]
+    alone = len(options.paths) == 1 and (options.paths[0].is_file() or (options.paths[0] / TRACES).is_file())
+    if alone:
+        own = own[:1]
+    if not items:
+        raise UsageProblem(f"{', '.join(map(str, options.paths))} has no {TRACES}, and no run below it")
+    asked = options.index is not None or options.selection != Selection()
+    if len(own) == 1 and (alone or asked):
+        _show_run(answers, own[0], options)
+    elif asked:
+        names = ", ".join(item.name for item in own[:5]) or "none"
+        raise UsageProblem(f"name one run: there are {len(own)} here ({names}{', …' if len(own) > 5 else ''})")
+    else:
+        with pager() as console:
+            console.print(runs_table([answers.cards.card(item) for item in items]))
+
+
+def _show_run(answers: Answers, item: Item, options: ShowOptions) -> None:
+    index = answers.library.index(item)
+    _say_faults(index)
+    if options.selection.only == "mistakes" or options.selection.order.endswith("mistakes"):
+        answers.weigh(item.name)
+    rows = _chosen(index.select(options.selection), options)
     with pager() as console:
-        if index is None and not failed and (path / SUMMARY).is_file():
-            with contextlib.suppress(
-                ValueError, KeyError, TypeError, AttributeError
-            ):  # another version's summary hides no trace
-                console.print(render(json.loads((path / SUMMARY).read_text("utf-8"))))
+        if options.index is None and options.selection == Selection():
+            for part in _whole(answers, item, index):
+                console.print(part)
                 console.print()
         rules: list[Message] = []
-        for place, trace in chosen:
-            console.print(render_trace(trace, place, known=rules))
+        max_turns = answers.cards.max_turns(item)
+        for row in rows:
+            trace = index.trace(row.n)
+            weighed = answers.games.weigh(trace, max_turns) if options.values else None
+            console.print(render_trace(trace, row.n, known=rules, weighed=weighed))
             console.print()
             rules = [message for message in trace.messages if message["role"] == "system"]
-        if failed and not chosen:
-            console.print(f"None of the {len(traces)} traces was lost, penalised or left unscored.")
+        if not rows and options.selection.only == "bad":
+            console.print(f"None of the {len(index.rows)} traces was lost, penalised or left unscored.")
+        elif not rows:
+            console.print(f"None of the {len(index.rows)} traces is like that.")
 
 
-def _choose(traces: Sequence[Trace], index: int | None, failed: bool) -> list[tuple[int, Trace]]:
-    if not traces:
+def _say_faults(index: TraceIndex) -> None:
+    """Warn of lines that are no traces; where there is nothing else, that is the end.
+
+    Raises:
+        UsageProblem: there is no whole trace.
+        ConfigurationError: there are lines, and none is a trace.
+    """
+    if not index.rows:
+        if index.faults:
+            raise ConfigurationError(f"{index.file}: {index.faults[0]}")
         raise UsageProblem("there is no whole trace in that file")
-    numbered = [(place, trace) for place, trace in enumerate(traces) if not failed or went_badly(trace)]
+    for fault in index.faults:
+        warn(f"{index.file}: {fault}; it was left out")
+    if index.torn:
+        warn(f"{index.file}: {index.torn}")
+
+
+def _chosen(rows: list[Row], options: ShowOptions) -> list[Row]:
+    """The rows that are asked for by their place among those selected; all where none is."""
+    index = options.index
     if index is None:
-        return numbered
-    if not -len(numbered) <= index < len(numbered):
-        what = "traces that went badly" if failed else "traces"
-        raise UsageProblem(f"--index {index}: there are {len(numbered)} {what}, 0 to {len(numbered) - 1}")
-    return [numbered[index]]
+        return rows
+    if not -len(rows) <= index < len(rows):
+        what = "traces" if options.selection == Selection() else "such traces"
+        there = f"there are {len(rows)} {what}, 0 to {len(rows) - 1}" if rows else f"there are no {what}"
+        raise UsageProblem(f"--index {index}: {there}")
+    return [rows[index]]
 
 
-def went_badly(trace: Trace) -> bool:
-    """Whether a trace is worth looking into: unscored, lost, penalised, or paid nothing at all."""
-    if trace.score is None or trace.score.total is None or trace.score.game_outcome == "loss":
-        return True
-    return trace.score.total <= 0 or any(value is not None and value < 0 for value in trace.score.components.values())
-
-
-def render_trace(trace: Trace, place: int, known: Sequence[Message] = ()) -> Group:
-    """One trace: what was asked, thought, called and answered, and what it was worth; without messages in ``known``."""
-    title = f"[bold]{place}[/bold]  {escaped(trace.environment)} {escaped(trace.task)}, seed {trace.seed}"
-    parts: list[Any] = [Rule(f"{title}  [dim]{escaped(trace.policy)}[/dim]", align="left", style="dim")]
-    parts += [*(_message(message) for message in trace.messages if message not in known), _ending(trace)]
-    return Group(*parts)
-
-
-def _message(message: Message) -> Any:
-    content = clean(message.get("content") or "")
-    match message["role"]:
-        case "system":
-            return Padding(Text(content, style="dim"), (0, 0, 1, 0), expand=False)
-        case "assistant":
-            return Group(*_turn(message, content))
-        case "tool":
-            shown = observation(content, "yellow" if message.get("is_error") else "")
-            return Padding(shown, (0, 0, 1, 2), expand=False)
-        case _:
-            return Padding(observation(content), (0, 0, 1, 0), expand=False)
-
-
-def _turn(message: Message, content: str) -> Iterator[Any]:
-    thoughts = [message.get("reasoning_content") or "", *_THOUGHT.findall(content)]
-    for thought in filter(None, (thought.strip() for thought in thoughts)):
-        yield Text(clean(thought), style="italic magenta")
-    if said := _THOUGHT.sub("", content).strip():
-        yield Text(said, style="bold")
-    for call in message.get("tool_calls", []):
-        yield Text.assemble(("→ ", "cyan"), (clean(_call(call)), "cyan"))
-
-
-def _call(call: Any) -> str:
-    """A call as ``name(argument=value)``; as it was written where it cannot be read so."""
-    function = call.get("function", {}) if isinstance(call, dict) else {}
-    name, arguments = function.get("name", "?"), function.get("arguments", "")
-    with contextlib.suppress(ValueError, AttributeError, TypeError):
-        pairs = json.loads(arguments).items()
-        return f"{name}({', '.join(f'{key}={json.dumps(value, ensure_ascii=False)}' for key, value in pairs)})"
-    return f"{name} {arguments}"
-
-
-def _ending(trace: Trace) -> Text:
-    text = Text()
-    if trace.score is not None:
-        if trace.score.game_outcome is not None:
-            text.append(clean(f"{trace.score.game_outcome}  "), f"bold {_COLOURS.get(trace.score.game_outcome, '')}")
-        total = "none" if trace.score.total is None else f"{trace.score.total:.3g}"
-        parts = (
-            f"{name} {'none' if value is None else format(value, '.3g')}"
-            for name, value in trace.score.components.items()
-        )
-        text.append(f"score {total}", "bold").append(clean(f" ({', '.join(parts)})"), "dim")
-    else:
-        text.append("unscored", "bold red")
-    text.append(clean(f"  {trace.stop_reason.replace('_', ' ')} after {trace.turns} turns"), "dim")
-    if trace.error is not None:
-        text.append(clean(f"\n{trace.error.kind}: {trace.error.message}"), "red")
-    return text
+def _whole(answers: Answers, item: Item, index: TraceIndex) -> Iterator[RenderableType]:
+    """What comes before the traces of a run."""
+    if not (item.folder / "summary.json").is_file():
+        return
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):  # another version's hides no trace
+        yield render(answers.cards.summary(item))
+        yield distribution(index.rows)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.starting import work_begins
+
+
+class Only(StrEnum):
+    """Which traces are worth looking at."""
+
+    BAD = "bad"
+    UNSCORED = "unscored"
+    PENALISED = "penalised"
+    ERRORS = "errors"
+    MISTAKES = "mistakes"
 
 
 def register(app: typer.Typer) -> None:
@@ -17,20 +29,46 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    path: Annotated[Path, typer.Argument(help="A run's folder, or a traces.jsonl.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="A run's folder, or folders of runs.")],
     index: Annotated[
         int | None, typer.Option("--index", "-i", help="Only this trace; from 0, or from the end: -1.")
     ] = None,
     failed: Annotated[
         bool, typer.Option("--failed", help="Only lost, unscored and worst-paid episodes: what to look into.")
     ] = False,
+    only: Annotated[
+        Only | None, typer.Option(help="Only traces like this. bad is what --failed means; mistakes are losing moves.")
+    ] = None,
+    outcome: Annotated[str | None, typer.Option(help="Only games that ended so: win, draw, loss, unfinished.")] = None,
+    stop: Annotated[str | None, typer.Option(help="Only rollouts that ended for this reason.")] = None,
+    task: Annotated[str | None, typer.Option(help="Only episodes of this task.")] = None,
+    search: Annotated[str | None, typer.Option(metavar="TEXT", help="Only traces in which this is said.")] = None,
+    order: Annotated[
+        str, typer.Option(metavar="KEY", help="place, total, turns or mistakes; -total has the largest first.")
+    ] = "place",
+    values: Annotated[bool, typer.Option(help="Say what each legal move was worth, where the game is known.")] = True,
+    environment: Annotated[
+        list[str] | None,
+        typer.Option("--environment", metavar="module:Class", help="Know the game of an environment not installed."),
+    ] = None,
 ) -> None:
-    """Read the traces of a run."""
-    from mcpgym_clients.show import run
+    """Read runs in the terminal: a table of several; of one its summary and traces."""
+    from mcpgym_clients.show import ShowOptions, run
+    from mcpgym_clients.viewer.selecting import Selection
 
     work_begins()
 
-    run(path, index, failed)
+    if failed and only not in (None, Only.BAD):
+        raise UsageProblem("--failed is --only bad: give one of the two")
+    query = {
+        "only": "bad" if failed else only.value if only is not None else "",
+        "outcome": outcome or "",
+        "stop": (stop or "").replace(" ", "_"),
+        "task": task or "",
+        "q": search or "",
+        "order": order,
+    }
+    run(ShowOptions(paths, index, Selection.of(query), values, environment or []))
 
 
 def view(

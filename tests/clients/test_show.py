@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -122,7 +123,10 @@ def test_a_broken_summary_hides_no_trace(command: Callable, traces: Path, conten
     ("make", "arguments", "says"),
     [
         (None, ["show", "nowhere"], "there is no nowhere"),
-        (None, ["show", "."], "there are runs in it: run"),
+        (None, ["show", ".", "-i", "0", "--outcome", "nobody"], "there are no such traces"),
+        (None, ["show", "run", "--order", "size"], "total"),
+        (None, ["show", "run", "--failed", "--only", "errors"], "one of the two"),
+        (None, ["show", "run", "--environment", "nothing"], "nothing"),
         (None, ["show", "run", "-i", "4"], "0 to 3"),
         ("", ["show", "other"], "no whole trace"),
         ("[1]\n", ["show", "other"], "line 1"),
@@ -195,3 +199,53 @@ def test_a_dumb_terminal_has_no_pager(tmp_path: Path) -> None:
     os.close(master)
     assert (done.returncode, done.stderr) == (0, b"")
     assert "test-1" in shown
+
+
+def test_several_runs_are_a_table(command: Callable, traces: Path, tmp_path: Path) -> None:
+    assert command("eval", "tic-tac-toe", "-p", "random", "-n", "3", "--out", "made")[0] == 0
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "certificate.json").write_text("[]")
+    code, out, _ = command("show", ".")
+    assert code == 0
+    assert all(word in out for word in ("made", "random on tic-tac-toe", "run", "somebody on tic-tac-toe", "odd"))
+    assert "test-0" not in out
+    code, _, err = command("show", ".", "-i", "0")
+    assert code == 2
+    assert "name one run: there are 2 here (made, run)" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["--outcome", "win"], [0, 3]),
+        (["--only", "unscored"], [2]),
+        (["--stop", "policy_failed"], [2]),
+        (["--task", "test-3"], [3]),
+        (["--search", "ENDPOINT is"], [2]),
+        (["--search", "the centre"], [0, 1, 2, 3]),
+        (["--search", '"position": 4'], [0, 1, 2, 3]),
+        (["--order", "total"], [1, 0, 3, 2]),
+        (["--order", "-total", "--failed"], [1, 2]),
+        (["--outcome", "draw"], []),
+    ],
+)
+def test_filters_choose_and_order_sorts(command: Callable, traces: Path, arguments: list[str], shown: list[int]) -> None:
+    code, out, _ = command("show", "run", *arguments)
+    assert code == 0
+    places = {number: out.find(f"test-{number}") for number in range(4)}
+    found = sorted((number for number in places if places[number] >= 0), key=lambda number: places[number])
+    assert found == shown
+    assert shown or "None of the 4 traces is like that." in out
+
+
+def test_a_losing_move_is_told_with_what_would_have_been_better(command: Callable) -> None:
+    assert command("eval", "tic-tac-toe", "-p", "random", "-n", "20", "--out", "made")[0] == 0
+    code, out, _ = command("show", "made", "--only", "mistakes", "--order", "-mistakes", "-i", "0")
+    assert code == 0
+    assert "losing move" in out
+    assert re.search(r"[WD] → L  wins \d+\.\d %", out)
+    assert re.search(r">\d L \d+ %", out)
+    assert re.search(r"\*\d [WD] \d+ %", out)
+    assert "losing move" not in command("show", "made", "--no-values")[1]
+    whole = command("show", "made")[1]
+    assert re.search(r"rewards\s+0\s+\d+  ━+", whole)

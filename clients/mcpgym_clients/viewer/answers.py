@@ -17,7 +17,7 @@ from mcpgym_clients.viewer.move_values import Games
 from mcpgym_clients.viewer.reading import read_trace
 from mcpgym_clients.viewer.selecting import Selection
 from mcpgym_clients.viewer.token_texts import Tokenizers
-from mcpgym_clients.viewer.trace_index import Row, TraceIndex
+from mcpgym_clients.viewer.trace_index import Row
 from mcpgym_clients.viewer.training_runs import certificate, read_object, read_stages
 
 PAGE = 100
@@ -99,14 +99,12 @@ class Answers:
         Raises:
             LookupError: there is no such run, or trace.
         """
-        index = self.library.index(self.library.item(name, "evaluation"))
+        item = self.library.item(name, "evaluation")
+        index = self.library.index(item)
         if not 0 <= n < len(index.rows):
             raise LookupError(f"{name} has traces 0 to {len(index.rows) - 1}; there is no {n}")
-        return self._read(index, n)
-
-    def _read(self, index: TraceIndex, n: int) -> dict[str, Any]:
         trace = index.trace(n)
-        weighed = self.games.weigh(trace)
+        weighed = self.games.weigh(trace, self.cards.max_turns(item))
         tokens = self.tokenizers.turns(trace, self.games.environment(trace.environment))
         return {"n": n, **read_trace(trace, weighed, tokens)}
 
@@ -116,11 +114,12 @@ class Answers:
         Raises:
             LookupError: there is no such run.
         """
-        index = self.library.index(self.library.item(name, "evaluation"))
+        item = self.library.item(name, "evaluation")
+        index, max_turns = self.library.index(item), self.cards.max_turns(item)
         waiting = [row.n for row in index.rows if row.blunders is None]
         known = len(waiting) < len(index.rows)
         for n, trace in zip(waiting, index.traces(waiting), strict=True):
-            weighed = self.games.weigh(trace)
+            weighed = self.games.weigh(trace, max_turns)
             if not weighed.turns:
                 if not known:
                     break  # what is no game is not gone through to its end
@@ -145,9 +144,9 @@ class Answers:
         """
         if len(names) != 2:
             raise ConfigurationError("two runs are compared with each other")
-        first, second = (self.library.item(name, "evaluation") for name in names)
-        rows, others = (self.library.index(item).rows for item in (first, second))
-        return compare(self.cards.card(first), self.cards.card(second), rows, others)
+        items = [self.library.item(name, "evaluation") for name in names]
+        rows, others = (self.library.index(item).rows for item in items)
+        return compare(names, [item.files[0] for item in items], rows, others)
 
 
 def row_json(row: Row) -> dict[str, Any]:

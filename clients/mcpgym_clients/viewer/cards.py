@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpgym.errors import ConfigurationError
-from mcpgym_clients.files import SUMMARY
+from mcpgym_clients.files import RUN, SUMMARY
 from mcpgym_clients.report import notes
 from mcpgym_clients.summary import Summary
 from mcpgym_clients.viewer.library import Item, Library
@@ -57,13 +57,21 @@ class Cards:
             known = self._summaries[file] = stamp, made
         return known[1]
 
+    def max_turns(self, item: Item) -> int | None:
+        """The limit on turns that a run had of its own."""
+        run = read_object(item.folder / SUMMARY) or {}
+        options = read_object(item.folder / RUN) or {}
+        given = _mapping(run.get("run")).get("max_turns") or _mapping(options.get("options")).get("max_turns")
+        return given if isinstance(given, int) and given > 0 else None
+
     def _from_traces(self, item: Item) -> dict[str, Any]:
         summary, first, tasks = Summary(), None, set()
         for trace in self._library.index(item).traces():
             summary.add(trace)
             tasks.add(trace.task)
             first = first or trace
-        return {**summary.as_json(), "complete": None, "run": {} if first is None else _about(first, len(tasks))}
+        about = {} if first is None else _about(first, len(tasks))
+        return {**summary.as_json(), "complete": None, "run": {**_asked(item.folder), **about}}
 
 
 def evaluation_card(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,7 +97,7 @@ def evaluation_card(summary: Mapping[str, Any]) -> dict[str, Any]:
             name: {"mean": share, "interval": interval(_mapping(summary.get("outcome_intervals")).get(name))}
             for name, share in _numbers(summary.get("outcomes")).items()
         },
-        "exact": summary.get("exact") if isinstance(summary.get("exact"), Mapping) else None,
+        "exact": _numbers(_mapping(summary.get("exact")).get("outcomes")),
     }
 
 
@@ -113,7 +121,28 @@ def evaluation_details(summary: Mapping[str, Any]) -> dict[str, Any]:
         "unscored": _numbers(summary.get("unscored")),
         "turns": _numbers(summary.get("turns")),
         "tokens": _numbers(summary.get("tokens")),
+        "effective": number(summary.get("effective_sample_size")),
+        "passes": _passes(summary.get("passes")),
         "cost": number(_mapping(summary.get("cost")).get("usd")),
+    }
+
+
+def _passes(value: Any) -> dict[str, Any] | None:
+    """pass@k and pass^k, where tasks were repeated."""
+    given = _mapping(value)
+    rates = given.get("rates")
+    if not isinstance(rates, list) or not rates:
+        return None
+    names = ("k", "tasks", "pass_at_k", "pass_hat_k")
+    return {
+        "success": text(given.get("success")),
+        "rates": [
+            {
+                **{name: number(_mapping(rate).get(name)) for name in names},
+                **{f"{name}_interval": interval(_mapping(rate).get(f"{name}_interval")) for name in names[2:]},
+            }
+            for rate in rates[:64]
+        ],
     }
 
 
@@ -155,6 +184,20 @@ def _about(trace: Trace, tasks: int) -> dict[str, Any]:
         "config": dict(trace.config),
         "schema_hash": trace.schema_hash,
         "n": tasks,
+    }
+
+
+def _asked(folder: Path) -> dict[str, Any]:
+    """What ``run.json`` says of a run that has no summary yet."""
+    begun = read_object(folder / RUN) or {}
+    options = _mapping(begun.get("options"))
+    tasks, repeats = number(options.get("tasks")), number(options.get("repeats"))
+    return {
+        "environment": begun.get("environment"),
+        "environment_version": begun.get("environment_version"),
+        "started": begun.get("started"),
+        **{name: options.get(name) for name in ("policy", "split", "seed", "repeats")},
+        "planned": tasks * repeats if tasks and repeats else None,
     }
 
 

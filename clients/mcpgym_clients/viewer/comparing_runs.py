@@ -1,57 +1,66 @@
-"""Two runs side by side, episode by episode: the same task and seed in both."""
+"""Two runs side by side: what ``mcpgym compare`` says of them, how games turned out in one and in the other, and which
+episodes differ most."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from mcpgym_clients.statistics import mean
+from mcpgym_clients.comparing import CompareOptions, compared
+from mcpgym_clients.comparison_report import notes, verdict
+from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.viewer.trace_index import Row
 
 SHOWN = 1_000
 """How many pairs are listed at most, those that differ most first."""
-_SAME = ("environment", "version", "split", "config", "schema_hash")
+_METRIC = ("metric", "a_mean", "b_mean", "difference", "interval", "p", "distinguishable", "n")
 
 
-def compare(
-    first: Mapping[str, Any], second: Mapping[str, Any], rows: Sequence[Row], others: Sequence[Row]
-) -> dict[str, Any]:
-    """Two runs by their cards and rows. ``difference`` is second less first, over pairs that are scored in both.
+def compare(names: Sequence[str], files: Sequence[Path], rows: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
+    """Two runs, A and B: ``metrics`` have B's mean less A's, the reward's first; ``pairs`` are episodes of one task and
+    seed that are scored in both.
 
-    ``differs`` names what is not the same about the runs: then the difference says nothing about the policies alone.
+    ``reasons`` say why the difference tells nothing about the policies alone; empty where it does.
     """
+    made: dict[str, Any] = {"names": list(names), "metrics": [], "verdict": "", "notes": [], "reasons": []}
+    try:
+        found = compared(CompareOptions(list(files), force=True))
+    except UsageProblem as problem:
+        made["verdict"] = f"{problem}."
+    else:
+        first = found["comparisons"][0]
+        made["metrics"] = [{name: row[name] for name in _METRIC} for row in found["comparisons"]]
+        made |= {"verdict": verdict(first), "notes": notes(found, first), "reasons": found["in_spite_of"]}
+        made["differs_by"] = first["difference"]
+    return made | _pairs(rows, others)
+
+
+def _pairs(rows: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
     theirs = {(row.task, row.seed, row.repeat): row for row in others}
-    pairs = [(row, theirs[key]) for row in rows if (key := (row.task, row.seed, row.repeat)) in theirs]
-    both = [(a, b, b.total - a.total) for a, b in pairs if a.total is not None and b.total is not None]
-    estimate = mean([change for _, _, change in both], [a.task for a, _, _ in both]) if both else None
-    table: dict[str, dict[str, int]] = {}
-    if any(row.outcome for pair in pairs for row in pair):
-        for a, b in pairs:
-            if a.total is not None and b.total is not None:
-                line = table.setdefault(a.outcome or "unfinished", {})
-                line[b.outcome or "unfinished"] = line.get(b.outcome or "unfinished", 0) + 1
-    both.sort(key=lambda pair: (-abs(pair[2]), pair[0].n))
+    pairs = [
+        (row, other, other.total - row.total)
+        for row in rows
+        if (other := theirs.get((row.task, row.seed, row.repeat))) is not None
+        and row.total is not None
+        and other.total is not None
+    ]
+    outcomes: dict[str, dict[str, int]] = {}
+    if any(row.outcome or other.outcome for row, other, _ in pairs):
+        for row, other, _ in pairs:
+            line, end = outcomes.setdefault(row.outcome or "unfinished", {}), other.outcome or "unfinished"
+            line[end] = line.get(end, 0) + 1
     return {
-        "names": [first["name"], second["name"]],
-        "differs": [name for name in _SAME if first.get(name) != second.get(name)],
-        "pairs": len(pairs),
-        "scored": len(both),
-        "only": [len(rows) - len(pairs), len(others) - len(pairs)],
-        "better": sum(change > 0 for _, _, change in both),
-        "worse": sum(change < 0 for _, _, change in both),
-        "difference": None if estimate is None else {"mean": estimate.mean, "interval": estimate.interval},
-        "distinguishable": estimate is not None and estimate.interval is not None and _apart(estimate.interval),
-        "outcomes": table,
-        "list": [
-            {
-                "task": a.task, "seed": a.seed, "n": [a.n, b.n], "total": [a.total, b.total],
-                "outcome": [a.outcome, b.outcome], "change": change,
-            }
-            for a, b, change in both[:SHOWN]
+        "better": sum(change > 0 for _, _, change in pairs),
+        "worse": sum(change < 0 for _, _, change in pairs),
+        "scored": len(pairs),
+        "outcomes": outcomes,
+        "pairs": [
+            {"task": row.task, "seed": row.seed, **_both(row, other), "change": change}
+            for row, other, change in sorted(pairs, key=lambda pair: (-abs(pair[2]), pair[0].n))[:SHOWN]
         ],
-    }  # fmt: skip
+    }
 
 
-def _apart(interval: Sequence[float]) -> bool:
-    """Whether an interval leaves out zero."""
-    return interval[0] > 0 or interval[1] < 0
+def _both(row: Row, other: Row) -> Mapping[str, Any]:
+    return {name: [getattr(row, name), getattr(other, name)] for name in ("n", "total", "outcome")}

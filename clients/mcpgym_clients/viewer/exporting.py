@@ -29,7 +29,7 @@ BLOCK = 50
 """Traces that are compressed together: a reader unpacks that many to read one."""
 MAX_TRACES = 2_000
 """Traces of one run that can be read in an exported page; of all others the list tells."""
-MAX_COMPARED = 12
+MAX_COMPARED = 10
 """Runs that are compared with each other in an exported page."""
 _IMPORT = re.compile(r'^import \{([^}]+)\} from "\./([\w.]+)";\n', re.MULTILINE)
 _LINKS = re.compile(r"<!-- style and script -->.*<!-- end -->", re.DOTALL)
@@ -79,7 +79,7 @@ def export(answers: Answers, path: Path, max_traces: int = MAX_TRACES) -> Export
     cards = {card["name"]: card for card in index["runs"]}
     for pair in combinations(compared, 2):
         if cards[pair[0]].get("environment") == cards[pair[1]].get("environment"):
-            index["compared"].append(answers.compare(pair))
+            index["compared"] += [answers.compare(pair), answers.compare(pair[::-1])]
     _write(path, _page(_packed(index), blocks))
     return Exported(path.stat().st_size, len(items), counted, left_out)
 

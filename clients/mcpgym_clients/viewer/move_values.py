@@ -104,11 +104,14 @@ class Games:
                 return None
         return self._classes[name]
 
-    def weigh(self, trace: Trace) -> Weighed:
-        """The values of the moves of ``trace``; none, and why, where they cannot be known. Safe in any thread."""
+    def weigh(self, trace: Trace, max_turns: int | None = None) -> Weighed:
+        """The values of the moves of ``trace``; none, and why, where they cannot be known. Safe in any thread.
+
+        ``max_turns`` is the run's limit on turns, where it had one of its own.
+        """
         with self._lock:
             game, why = self._game(trace)
-            return Weighed(note=why) if game is None else game.weigh(trace)
+            return Weighed(note=why) if game is None else game.weigh(trace, max_turns)
 
     def _game(self, trace: Trace) -> tuple[Game | None, str]:
         key = json.dumps(
@@ -151,8 +154,8 @@ class Game:
         self._options: dict[tuple[Hashable, int], list[Option]] = {}
         self._answers: dict[tuple[Hashable, str, str], Sequence[Answer[Any]]] = {}
 
-    def weigh(self, trace: Trace) -> Weighed:
-        """The decisions of one trace."""
+    def weigh(self, trace: Trace, max_turns: int | None = None) -> Weighed:
+        """The decisions of one trace, of a run with this limit on turns."""
         made = Weighed()
         state = self._starts.get(_prompt(trace.messages[: trace.prompt_messages]))
         if state is None:
@@ -171,7 +174,7 @@ class Game:
                     break
                 answer = trace.messages[place]
                 place += 1
-                left = self._max_turns - max(len(made.turns) - 1, served)
+                left = min((max_turns or self._max_turns) - len(made.turns) + 1, self._max_turns - served)
                 refused = bool(answer.get("is_error"))
                 if isinstance(call, MalformedCall) or self._tree.outcome(state) is not None or left <= 0:
                     decisions.append(self._decision(state, left, None, None))

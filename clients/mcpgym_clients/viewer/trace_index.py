@@ -65,12 +65,14 @@ class TraceIndex:
     """The traces of one file, one for each episode, numbered by their place. What is appended later is read later.
 
     Of several traces of an episode the last that has a score counts, else the last, as :mod:`mcpgym_clients.runs` has
-    it. ``faults`` says which lines are no traces.
+    it. ``faults`` says which lines are no traces, ``torn`` whether
+    the last one is incomplete.
     """
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self.faults: list[str] = []
+        self.torn = ""
         self.rows: list[Row] = []
         self._places: list[tuple[int, int]] = []
         self._entries: dict[tuple[int, str, int, int], _Entry] = {}
@@ -92,9 +94,11 @@ class TraceIndex:
             elif found.st_size == self._end:
                 return False
             file.seek(self._end)
+            self.torn = ""
             for line in file:
                 if not line.endswith(b"\n") and not _whole(line):
-                    break  # torn, or being written
+                    self.torn = f"line {self._line + 1} is incomplete (its run writes, or was killed) and was left out"
+                    break
                 self._line += 1
                 self._add(line, self._end)
                 self._end += len(line)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mcpgym_clients.boards import read_board
+
 METRICS = "metrics.jsonl"
 CERTIFICATE = "certificate.json"
 RECIPE = "recipe.json"
@@ -82,7 +84,12 @@ def certificate(found: Mapping[str, Any]) -> dict[str, Any] | None:
         "versus_perfect optimum distance by_seat shortest_loss shortest_unfinished blunders suboptimal regrets "
         "environment environment_version config policy policy_hash policy_seed asked_twice mcpgym"
     ).split()
-    return {name: found.get(name) for name in names}
+    made = {name: found.get(name) for name in names}
+    for name in ("shortest_loss", "shortest_unfinished"):
+        if isinstance(line := made[name], dict) and isinstance(positions := line.get("positions"), list):
+            texts = [text for text in positions if isinstance(text, str)]
+            made[name] = {**line, "positions": [{"text": text, "board": read_board(text)} for text in texts]}
+    return made
 
 
 def _flat(row: Any, prefix: str = "") -> list[tuple[str, float]]:

@@ -18,7 +18,7 @@ export function whisker(mean, interval, low, high, label = "") {
 
 // Shares of win, draw, loss and unfinished as one bar.
 export function shares(outcomes, tall = false) {
-  const named = OUTCOMES.filter((name) => outcomes[name]);
+  const named = OUTCOMES.filter((name) => outcomes[name]?.mean > 0);
   if (!named.length) return h("span", { class: "dim" }, "–");
   const text = named.map((name) => `${name} ${percent(outcomes[name].mean)}`).join(", ");
   return h("div", { class: `shares${tall ? " tall" : ""}`, role: "img", "aria-label": text, title: text },
@@ -49,6 +49,8 @@ export function curves(title, steps, series) {
   let [low, high] = [Math.min(...values), Math.max(...values)];
   if (low > 0 && low < 0.5 * high) low = 0;
   if (high === low) [low, high] = [low - 0.5, high + 0.5];
+  const lines = ticks(low, high);
+  [low, high] = [lines[0], lines[lines.length - 1]];
   const [first, last] = [steps[0], steps[steps.length - 1]];
   const x = (step) => box.left + (box.width - box.left - box.right) * ((step - first) / (last - first || 1));
   const y = (value) => box.top + (box.height - box.top - box.bottom) * (1 - (value - low) / (high - low));
@@ -56,11 +58,10 @@ export function curves(title, steps, series) {
     const points = steps.map((step, place) => [step, one.values[place]]).filter(([, value]) => value !== null);
     return points.map(([step, value], place) => `${place ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("");
   };
-  const lines = [0, 0.5, 1].map((part) => low + part * (high - low));
   const marker = s("line", { class: "marker", y1: box.top, y2: box.height - box.bottom, visibility: "hidden" });
   const legend = h("figcaption", { class: "legend" });
   const say = (place) => {
-    legend.replaceChildren(...series.map((one, number) => h("span", { class: `series s${number % 6}` },
+    legend.replaceChildren(...series.map((one, number) => h("span", { class: `series ${hue(one, number)}` },
       h("i", null), `${one.name} `, h("b", null, short(nearest(one.values, place))))), h("span", { class: "dim" }, `step ${steps[place]}`));
   };
   const move = (event) => {
@@ -84,10 +85,28 @@ export function curves(title, steps, series) {
       s("text", { class: "axis-text", x: box.left - 6, y: y(value) + 3.5, "text-anchor": "end" }, short(value)),
     ]),
     [first, last].map((step, place) => s("text", { class: "axis-text", x: x(step), y: box.height - 6, "text-anchor": place ? "end" : "start" }, step)),
-    series.map((one, number) => s("path", { class: `curve s${number % 6}`, d: path(one) })),
+    series.map((one, number) => s("path", { class: `curve ${hue(one, number)}`, d: path(one) })),
     marker);
   say(steps.length - 1);
   return h("figure", { class: "chart" }, h("h3", null, title), picture, legend);
+}
+
+// A curve that tells of an outcome has that outcome's colour.
+function hue(one, number) {
+  return OUTCOMES.includes(one.name) ? one.name : `s${number % 6}`;
+}
+
+// Round numbers from at most low to at least high, three to seven of them.
+function ticks(low, high) {
+  const raw = (high - low) / 4;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
+  const found = [];
+  for (let number = Math.floor(low / step + 1e-9); ; number += 1) {
+    found.push(number * step);
+    if (number * step >= high - 1e-9 * step) break;
+  }
+  return found;
 }
 
 // The last value at or before a place, else the first after it.

@@ -2,7 +2,7 @@
 
 import { whisker } from "./charts.js";
 import { h, put } from "./dom.js";
-import { between, count, figure, OUTCOMES, percent, words } from "./format.js";
+import { between, figure, OUTCOMES, percent, words } from "./format.js";
 import { notice, outcomeMark, tile } from "./parts.js";
 import { compareAddress, runAddress, runsAddress, traceAddress } from "./route.js";
 
@@ -34,21 +34,34 @@ export function comparePage(root, source) {
 
 function view(found, first, second) {
   const [a, b] = found.names;
-  const reach = Math.max(0.1, ...(found.difference?.interval || []).map(Math.abs));
+  const reward = found.metrics.find((row) => row.metric === "reward");
+  const which = (letter, name, card) => h("div", { class: "tile" }, h("div", { class: "name" }, letter), h("a", { class: "strong", href: runAddress(name) }, name),
+    h("div", { class: "more" }, [card.policy, card.environment].filter(Boolean).join(" on ")), h("div", { class: "more" }, h("b", null, figure(card.reward?.mean)), `  ${between(card.reward?.interval)}`));
   return [
-    h("div", { class: "heading" }, h("h1", null, h("a", { href: runAddress(b) }, b), h("span", { class: "dim" }, " against "), h("a", { href: runAddress(a) }, a)), h("span", { class: "grow" }),
-      h("a", { class: "button small", href: compareAddress(b, a) }, "swap")),
-    found.differs.map((name) => notice(`The runs differ in ${words(name)}: the difference says nothing about the policies alone.`, "bad")),
-    found.only[0] || found.only[1] ? notice(`${found.only[0]} episodes are in ${a} alone, and ${found.only[1]} in ${b} alone; they are left out.`, "warn") : null,
-    found.difference ? h("div", { class: "tiles" },
-      h("div", { class: "tile wide" }, h("div", { class: "name" }, "difference in mean reward, paired by task and seed"), h("div", { class: "value" }, figure(found.difference.mean)),
-        h("div", { class: "more" }, between(found.difference.interval)), whisker(found.difference.mean, found.difference.interval, -reach, reach)),
-      tile(found.distinguishable ? "verdict" : "verdict at 95 %", found.distinguishable ? `${found.difference.mean > 0 ? b : a} is better` : "not distinguishable", `${count(found.scored, "pair")}: ${b} better in ${found.better}, worse in ${found.worse}, equal in ${found.scored - found.better - found.worse}`),
-      tile(a, figure(first.reward?.mean), between(first.reward?.interval)), tile(b, figure(second.reward?.mean), between(second.reward?.interval)))
-      : notice("No episode of the same task and seed is scored in both.", "warn"),
-    matrix(found),
-    found.list.length ? h("section", null, h("h2", null, "Episodes that differ most"), pairs(found)) : null,
+    h("div", { class: "heading" }, h("h1", null, "B against A"), h("span", { class: "grow" }), h("a", { class: "button small", href: compareAddress(b, a), title: "The other way round (s)" }, "swap")),
+    found.reasons.map((text) => notice(`These runs should not be compared: ${text}.`, "bad")),
+    h("div", { class: "tiles" }, which("A", a, first), which("B", b, second), reward ? tile("B − A, paired", figure(reward.difference), between(reward.interval), whisker(reward.difference, reward.interval, ...around(reward))) : null,
+      tile("pairs", String(found.scored), `B better in ${found.better}, worse in ${found.worse}, equal in ${found.scored - found.better - found.worse}`)),
+    h("p", { class: `notice ${reward?.distinguishable ? "" : "warn"}` }, found.verdict),
+    found.notes.map((text) => notice(text, "warn")),
+    h("div", { class: "side-by-side" }, metrics(found), matrix(found)),
+    found.pairs.length ? h("section", null, h("h2", null, "Episodes that differ most"), pairs(found)) : null,
   ];
+}
+
+// An axis with zero in its middle that has room for the interval.
+function around(row) {
+  const reach = Math.max(0.05, ...[row.difference, ...(row.interval || [])].map(Math.abs));
+  return [-reach, reach];
+}
+
+function metrics(found) {
+  if (!found.metrics.length) return null;
+  const reach = Math.max(...found.metrics.map((row) => around(row)[1]));
+  return h("section", null, h("h2", null, "Differences"), h("table", { class: "table narrow" },
+    h("thead", null, h("tr", null, ["", "A", "B", "B − A", "95 % interval", ""].map((name, place) => h("th", { class: place && place < 4 ? "number" : null }, name)))),
+    h("tbody", null, found.metrics.map((row) => h("tr", null, h("td", null, words(row.metric)), h("td", { class: "number" }, figure(row.a_mean)), h("td", { class: "number" }, figure(row.b_mean)),
+      h("td", { class: "number" }, h("b", null, figure(row.difference))), h("td", { class: "dim" }, between(row.interval)), h("td", null, whisker(row.difference, row.interval, -reach, reach)))))));
 }
 
 function matrix(found) {
@@ -58,10 +71,10 @@ function matrix(found) {
   const cell = (first, second) => {
     const number = found.outcomes[first]?.[second] || 0;
     const better = OUTCOMES.indexOf(second) - OUTCOMES.indexOf(first);
-    return h("td", { class: `number matrix ${better < 0 ? "up" : better > 0 ? "down" : "same"}`, style: { "--share": `${Math.round((70 * number) / most)}%` }, title: `${number} episodes: ${first} in ${found.names[0]}, ${second} in ${found.names[1]} (${percent(number / found.scored)})` }, number || "");
+    return h("td", { class: `number matrix ${better < 0 ? "up" : better > 0 ? "down" : "same"}`, style: { "--share": `${Math.round((70 * number) / most)}%` }, title: `${number} episodes (${percent(number / found.scored)}): ${first} in A, ${second} in B` }, number || "");
   };
-  return h("section", null, h("h2", null, "Outcomes"), h("table", { class: "table narrow" },
-    h("thead", null, h("tr", null, h("th", null, `${found.names[0]} ↓  ${found.names[1]} →`), named.map((name) => h("th", { class: "number" }, name)))),
+  return h("section", null, h("h2", null, "Outcomes in A and in B"), h("table", { class: "table narrow" },
+    h("thead", null, h("tr", null, h("th", null, `A ↓  B →`), named.map((name) => h("th", { class: "number" }, name)))),
     h("tbody", null, named.map((first) => h("tr", null, h("th", null, first), named.map((second) => cell(first, second)))))));
 }
 
@@ -71,13 +84,13 @@ function pairs(found) {
   const link = (place, pair) => h("a", { href: traceAddress(found.names[place], pair.n[place]) }, outcomeMark(pair.outcome[place], pair.total[place]), ` ${figure(pair.total[place], 2)}`);
   const more = h("button", { class: "button", onclick: () => add() }, "Show more");
   const add = () => {
-    for (const pair of found.list.slice(shown, shown + STEP)) {
+    for (const pair of found.pairs.slice(shown, shown + STEP)) {
       body.append(h("tr", null, h("td", null, pair.task, h("span", { class: "dim" }, ` seed ${pair.seed}`)), h("td", null, link(0, pair)), h("td", null, link(1, pair)),
         h("td", { class: `number ${pair.change > 0 ? "good-text" : pair.change < 0 ? "bad-text" : "dim"}` }, figure(pair.change, 2))));
     }
-    shown = Math.min(found.list.length, shown + STEP);
-    more.hidden = shown >= found.list.length;
+    shown = Math.min(found.pairs.length, shown + STEP);
+    more.hidden = shown >= found.pairs.length;
   };
   add();
-  return [h("table", { class: "table narrow" }, h("thead", null, h("tr", null, h("th", null, "Task"), h("th", null, found.names[0]), h("th", null, found.names[1]), h("th", { class: "number" }, "Change"))), body), more];
+  return [h("table", { class: "table narrow" }, h("thead", null, h("tr", null, h("th", null, "Task"), h("th", null, "A"), h("th", null, "B"), h("th", { class: "number" }, "Change"))), body), more];
 }

@@ -37,9 +37,7 @@ export class Embedded {
 
   async compare(names) {
     const found = this.index.compared.find((item) => names.every((name, place) => item.names[place] === name));
-    if (found) return found;
-    const turned = this.index.compared.find((item) => names.every((name, place) => item.names[1 - place] === name));
-    return turned ? turnedRound(turned) : missing("these two runs are not compared in this page");
+    return found ?? missing("these two runs are not compared in this page");
   }
 
   async traces(name, query, place = {}) {
@@ -103,25 +101,6 @@ function inOrder(rows, order) {
     if ((left === NO_VALUE) !== (right === NO_VALUE)) return left === NO_VALUE ? 1 : -1;
     return (left === NO_VALUE ? 0 : sign * (left - right)) || a.n - b.n;
   });
-}
-
-function turnedRound(item) {
-  const outcomes = {};
-  for (const [first, line] of Object.entries(item.outcomes)) {
-    for (const [second, number] of Object.entries(line)) (outcomes[second] ??= {})[first] = number;
-  }
-  const estimate = item.difference && {
-    mean: -item.difference.mean,
-    interval: item.difference.interval && [-item.difference.interval[1], -item.difference.interval[0]],
-  };
-  const back = (pair) => [pair[1], pair[0]];
-  return {
-    ...item, names: back(item.names), only: back(item.only), better: item.worse, worse: item.better,
-    difference: estimate, outcomes,
-    list: item.list.map((pair) => ({
-      ...pair, n: back(pair.n), total: back(pair.total), outcome: back(pair.outcome), change: -pair.change,
-    })),
-  };
 }
 
 function missing(text) {

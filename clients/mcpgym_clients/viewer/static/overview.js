@@ -15,8 +15,9 @@ export function overview(details, change) {
     h("div", { class: "tiles" }, reward(card), outcomes(card), mistakes(details, change), episodes(card, details)),
     h("section", null, h("h2", null, "Rewards"),
       details.histogram.bars.length ? histogram(details.histogram.bars, details.histogram.exact, chosen) : notice("No episode has a score."),
-      details.histogram.bars.length ? h("p", { class: "dim hint" }, "A bar shows its traces.") : null),
+      details.histogram.bars.length ? h("p", { class: "dim hint" }, "Click a bar to list its traces.") : null),
     components(details),
+    passes(details.passes),
     h("section", null, h("h2", null, "How to repeat it"), card.command ? command(card.command) : null,
       facts([
         ["folder", card.folder], ["split", card.split], ["tasks", card.tasks && `${card.tasks}${card.repeats > 1 ? ` × ${card.repeats}` : ""}`], ["seed", card.seed],
@@ -31,8 +32,7 @@ function reward(card) {
   const found = card.reward || { mean: null };
   const low = Math.min(0, ...(found.interval || []));
   const high = Math.max(1, ...(found.interval || []));
-  const exact = typeof card.exact?.reward === "number" ? `exact ${figure(card.exact.reward)}` : null;
-  return tile("mean reward", figure(found.mean), [between(found.interval), exact].filter(Boolean).join(" · "), whisker(found.mean, found.interval, low, high));
+  return tile("mean reward, 95 % interval", figure(found.mean), between(found.interval), whisker(found.mean, found.interval, low, high));
 }
 
 function outcomes(card) {
@@ -40,7 +40,7 @@ function outcomes(card) {
   if (!named.length) return null;
   return h("div", { class: "tile wide" }, h("div", { class: "name" }, "outcomes"), shares(card.outcomes, true),
     h("div", { class: "legend" }, named.map((name) => h("span", null, h("i", { class: `dot ${name}` }), `${name} `, h("b", null, percent(card.outcomes[name].mean)),
-      h("span", { class: "dim" }, ` ${between(card.outcomes[name].interval, (value) => (100 * value).toFixed(0))}`)))));
+      h("span", { class: "dim" }, ` ${between(card.outcomes[name].interval, (value) => (100 * value).toFixed(0))}${typeof card.exact?.[name] === "number" ? ` · exact ${percent(card.exact[name])}` : ""}`)))));
 }
 
 function mistakes(details, change) {
@@ -68,4 +68,12 @@ function components(details) {
     h("tbody", null, found.map(([name, item]) => h("tr", null, h("td", null, words(name)), h("td", { class: "number" }, h("b", null, figure(item.mean))),
       h("td", { class: "dim" }, between(item.interval)), h("td", { class: "only-wide" }, whisker(item.mean, item.interval, low, high)), h("td", { class: "number dim" }, item.n ?? ""))))),
   below.map(([name, item]) => h("p", { class: "dim" }, `${percent(item.mean)} of episodes with ${words(name)} (${between(item.interval, (value) => percent(value))})`)));
+}
+
+function passes(found) {
+  if (!found) return null;
+  const share = (value, interval) => [h("b", null, percent(value)), h("span", { class: "dim" }, `  ${between(interval, (one) => (100 * one).toFixed(0))}`)];
+  return h("section", null, h("h2", null, "Several tries", h("span", { class: "dim" }, ` a pass is ${found.success}`)), h("table", { class: "table narrow" },
+    h("thead", null, h("tr", null, h("th", null, "k"), h("th", null, "pass@k: one of k"), h("th", null, "pass^k: all of k"), h("th", { class: "number" }, "tasks"))),
+    h("tbody", null, found.rates.map((rate) => h("tr", null, h("td", null, rate.k), h("td", null, share(rate.pass_at_k, rate.pass_at_k_interval)), h("td", null, share(rate.pass_hat_k, rate.pass_hat_k_interval)), h("td", { class: "number dim" }, rate.tasks))))));
 }

@@ -7,8 +7,9 @@ const LETTERS = { win: "W", draw: "D", loss: "L", unfinished: "…" };
 
 export function outcomeMark(outcome, total) {
   if (total === null) return h("span", { class: "mark unscored", title: "unscored" }, "?");
-  const name = outcome || "unfinished";
-  return h("span", { class: `mark ${outcome ? name : "plain"}`, title: outcome || "scored" }, outcome ? LETTERS[name] || "·" : "·");
+  if (outcome) return h("span", { class: `mark ${outcome}`, title: outcome }, LETTERS[outcome] || "·");
+  const share = Math.min(1, Math.max(0, total));
+  return h("span", { class: "mark meter", title: `reward ${total}` }, h("i", { style: { height: `${100 * share}%` } }));
 }
 
 export function command(text) {

@@ -26,8 +26,10 @@ export function reader(root, trace, place) {
   const turns = h("div", { class: "turns" });
   const elements = [];
 
+  const onBoard = trace.turns.some((turn) => turn.calls.some((call) => call.values && call.board));
+
   function draw() {
-    put(turns, prompt(trace), trace.turns.map((turn, number) => {
+    put(turns, prompt(trace), onBoard ? legend() : null, trace.turns.map((turn, number) => {
       elements[number] = drawTurn(turn, number, verdicts[number]);
       return elements[number];
     }), ending(trace));
@@ -148,6 +150,12 @@ function judged(values) {
     h("span", { class: `letter ${after.forced}`, title: valueText(after) }, FORCED[after.forced][0]),
     h("span", { class: "dim" }, ` wins against random play: ${percent(before.win)} → ${percent(after.win)}`),
     values.verdict === "best" ? null : h("span", null, ` · best: ${better.join(", ")}`));
+}
+
+function legend() {
+  const letter = (forced) => h("span", { class: `letter ${forced}` }, FORCED[forced][0]);
+  return h("p", { class: "legend dim" }, h("span", null, letter("win"), " a win can be forced"), h("span", null, letter("draw"), " a draw"), h("span", null, letter("loss"), " can be lost"),
+    h("span", null, "% wins against random play"), h("span", null, h("i", { class: "ring best" }), " best"), h("span", null, h("i", { class: "ring played" }), " played"));
 }
 
 function ending(trace) {

@@ -1,7 +1,8 @@
 // One evaluation: its traces on the left, and on the right what they say together, or one of them.
 
 import { announce, h, put } from "./dom.js";
-import { count, figure, words } from "./format.js";
+import { count, figure, OUTCOMES, words } from "./format.js";
+import { highlight } from "./highlight.js";
 import { LongList } from "./list.js";
 import { overview } from "./overview.js";
 import { notice, outcomeMark } from "./parts.js";
@@ -11,6 +12,7 @@ import { runAddress, runsAddress, selection, traceAddress } from "./route.js";
 const ONLY = { bad: "lost, unscored or penalised", mistakes: "with a losing move or missed win", errors: "with refused calls", unscored: "unscored", penalised: "penalised" };
 const ORDERS = { place: "in order", "-total": "best first", total: "worst first", "-mistakes": "most mistakes first", "-turns": "longest first", turns: "shortest first" };
 const AHEAD = 3000;
+const REFRESH = 3000;
 
 export function runPage(root, source) {
   let name = null;
@@ -56,7 +58,7 @@ export function runPage(root, source) {
   function drawChips() {
     const counts = details.counts;
     const chip = (label, number, on, changed) => h("button", { class: "chip", "aria-pressed": on ? "true" : "false", onclick: () => change(changed) }, label, number === null ? null : h("b", null, number));
-    const outcomes = Object.entries(counts.outcome).map(([outcome, number]) => chip(outcome, number, query.outcome === outcome, { outcome: query.outcome === outcome ? "" : outcome }));
+    const outcomes = OUTCOMES.filter((outcome) => counts.outcome[outcome]).map((outcome) => [outcome, counts.outcome[outcome]]).map(([outcome, number]) => chip(outcome, number, query.outcome === outcome, { outcome: query.outcome === outcome ? "" : outcome }));
     const only = Object.entries(counts.only).filter(([what, number]) => number > 0 || query.only === what)
       .map(([what, number]) => h("option", { value: what, selected: query.only === what }, `${ONLY[what]} (${number})`));
     const stops = Object.keys(counts.stop).length > 1 || query.stop
@@ -90,6 +92,7 @@ export function runPage(root, source) {
         details = await source.run(name);
         if (mine !== asked) return;
         weigh(name);
+        follow(name);
       }
       drawChips();
       if (!sameList) {
@@ -111,7 +114,8 @@ export function runPage(root, source) {
         if (mine !== asked) return;
         open = reader(content, trace, { run: name, folder: details.card.folder, query, next: nextMistake, step });
         open.show(query.turn);
-        content.scrollTop = 0;
+        highlight(content, query.q);
+        if (query.turn === undefined) content.scrollTop = 0;
         if (query.turn === undefined) announce(`trace ${n}, ${trace.task}`);
       }
     } catch (problem) {
@@ -122,8 +126,8 @@ export function runPage(root, source) {
   // The moves of all traces are weighed while a reader looks at the first ones.
   async function weigh(run) {
     const found = await source.weigh(run).catch(() => null);
-    if (!found || run !== name || !found.weighed) return;
-    Object.assign(details, { counts: found.counts, weighed: found });
+    if (!found || run !== name) return;
+    Object.assign(details, { counts: found.counts, weighed: found.weighed ? found : null });
     drawChips();
     list.pages.clear();
     const answer = await source.traces(run, selection(query), n === null ? {} : { around: n });
@@ -132,6 +136,17 @@ export function runPage(root, source) {
     list.paint();
     drawSummary(answer);
     if (n === null) put(content, overview(details, change));
+  }
+
+  // A run that goes on is read again from time to time.
+  async function follow(run) {
+    while (source.live && run === name && details.card.complete === null && root.contains(side)) {
+      await new Promise((wake) => { setTimeout(wake, document.hidden ? 4 * REFRESH : REFRESH); });
+      const found = run === name && root.contains(side) ? await source.run(run).catch(() => null) : null;
+      if (!found || run !== name || (found.traces === details.traces && found.card.complete === details.card.complete)) continue;
+      details = found;
+      await weigh(run);
+    }
   }
 
   async function step(by) {

@@ -1,5 +1,6 @@
 // A training run: its curves, stage by stage, and its certificate.
 
+import { board } from "./board.js";
 import { curves } from "./charts.js";
 import { h, put } from "./dom.js";
 import { count, figure, percent, words } from "./format.js";
@@ -77,13 +78,13 @@ function certificateView(found) {
 
 function loss(line) {
   if (!line || !Array.isArray(line.positions)) return null;
-  return h("div", null, h("h3", null, "The shortest lost line"), h("div", { class: "positions" }, line.positions.map((position, number) =>
-    h("figure", null, h("pre", null, position), h("figcaption", { class: "dim" }, number ? line.moves?.[number - 1] ?? "" : "start")))));
+  return h("div", { class: "block" }, h("h3", null, "The shortest lost line"), h("div", { class: "positions" }, line.positions.map((position, number) =>
+    h("figure", null, position.board ? board(position.board, null, true) : h("pre", null, position.text), h("figcaption", { class: "dim" }, number ? line.moves?.[number - 1] ?? "" : "start")))));
 }
 
 function regrets(found) {
   if (!Array.isArray(found) || !found.length) return null;
-  return h("details", { open: found.length < 12 }, h("summary", null, `${count(found.length, "decision")} that cost wins, the costliest first`), h("table", { class: "table" },
+  return h("details", { class: "block", open: found.length < 12 }, h("summary", null, `${count(found.length, "decision")} that cost wins, the costliest first`), h("table", { class: "table" },
     h("thead", null, h("tr", null, ["Seat", "Moves before it", "Played", "Best", "Can be forced", "Wins against random play", "Reached"].map((name) => h("th", null, name)))),
     h("tbody", null, found.slice(0, 100).map((one) => h("tr", null, h("td", null, one.seat), h("td", null, h("code", null, (one.acts || []).join(" ") || "–")), h("td", null, h("code", null, one.played ?? "none")), h("td", null, h("code", null, one.best ?? "–")),
       h("td", { class: one.blunder ? "bad-text" : null }, (one.guaranteed || []).join(" → ")), h("td", null, (one.win || []).map((value) => percent(value)).join(" → ")), h("td", null, figure(100 * (one.reached ?? 0), 2), " %"))))));
