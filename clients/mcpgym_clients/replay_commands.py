@@ -18,7 +18,9 @@ def register(app: typer.Typer) -> None:
 
 
 def replay(
-    paths: Annotated[list[Path], typer.Argument(metavar="TRACES|FOLDER...", help="Runs' folders, or files of traces.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH", help="A run's folder, a folder of runs, or a file of traces.")
+    ],
     index: Annotated[
         int | None, typer.Option("--index", "-i", help="Only this trace; from 0, or from the end: -1.")
     ] = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from mcpgym_clients.console import clean
-from mcpgym_rl.replay import Difference, DifferenceKind, Replayed
+from mcpgym_rl.replay import CONFIGURATION, Difference, DifferenceKind, Replayed
 from mcpgym_rl.traces import Trace
 
 SCHEMA = "mcpgym.replay/1"
@@ -42,6 +43,7 @@ class Results:
     differing: int = 0
     shown: list[Replayed] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
+    configurations: Counter[str] = field(default_factory=Counter)
 
     def add(self, one: Replayed) -> None:
         """Count one replay."""
@@ -54,6 +56,7 @@ class Results:
             self.unscored += 1
         else:
             self.scores += 1
+        self.configurations.update(note for note in one.notes if note.startswith(CONFIGURATION))
         if not one.equal:
             self.differing += 1
             if len(self.shown) < SHOWN:
@@ -119,6 +122,8 @@ class Results:
             parts.append(Text.assemble(("✓ ", "green"), (verdict, "bold"), (f"  {what}, {how}", "dim")))
         for name, item in self.environments.items():
             parts.append(Text(f"  {clean(name)} {clean(str(item['replayed']))}", "dim"))
+        for note, count in self.configurations.most_common(SHOWN):
+            parts.append(Text(f"  {clean(note)} ({_count(count, 'trace')})", "yellow"))
         if self.unscored:
             parts.append(Text(f"  {self.unscored:,} had no score: compared as far as they go", "yellow"))
         if self.unopened:
@@ -134,9 +139,9 @@ def _differing(one: Replayed, path: Path, place: int) -> Iterator[Any]:
         (clean(f"  {trace.policy}"), "dim"),
     )
     for note in one.notes:
-        yield Padding(Text(clean(note), "yellow"), (0, 0, 0, 2))
+        yield Padding(Text(clean(note), "yellow"), (0, 0, 0, 2), expand=False)
     for item in one.differences:
-        yield Padding(Group(*_difference(trace, item)), (0, 0, 0, 2))
+        yield Padding(Group(*_difference(trace, item)), (0, 0, 0, 2), expand=False)
 
 
 def _difference(trace: Trace, item: Difference) -> Iterator[Any]:
@@ -146,7 +151,7 @@ def _difference(trace: Trace, item: Difference) -> Iterator[Any]:
         if len(before) > BEFORE:
             yield Text(f"  … {_count(len(before) - BEFORE, 'message')} before", "dim")
         for message in before[-BEFORE:]:
-            yield Padding(Text(_brief(message), "dim"), (0, 0, 0, 2))
+            yield Padding(Text(_brief(message), "dim"), (0, 0, 0, 2), expand=False)
     for line in unified(item.recorded, item.replayed):
         yield Text(f"  {line}", {"-": "red", "+": "green", "@": "cyan"}.get(line[:1], ""))
 

@@ -409,6 +409,19 @@ def test_a_trace_that_no_rollout_leaves_is_refused() -> None:
         replayed(replace(trace, prompt_messages=9))
 
 
+def test_another_statement_of_the_configuration_is_said() -> None:
+    trace = golden()
+    again = replayed(replace(trace, config={}))
+    assert again.equal
+    assert again.notes == ("the configuration is not stated as it was: goal",)
+
+
+def test_the_document_names_every_kind_of_difference() -> None:
+    document = (Path(__file__).parents[2] / "docs" / "replay.md").read_text("utf-8")
+    rows = [line.split("`")[1] for line in document.split("| kind |")[1].splitlines() if line.startswith("| `")]
+    assert rows == list(DifferenceKind)
+
+
 # Environments that are not reproducible.
 
 

@@ -9,9 +9,10 @@ what they say.
 
 from mcpgym_rl.replay.comparing import Same, byte_for_byte, compare, rule_of
 from mcpgym_rl.replay.difference import Difference, DifferenceKind, Replayed
-from mcpgym_rl.replay.playing import replay, replay_trace
+from mcpgym_rl.replay.playing import CONFIGURATION, replay, replay_trace
 
 __all__ = [
+    "CONFIGURATION",
     "Difference",
     "DifferenceKind",
     "Replayed",

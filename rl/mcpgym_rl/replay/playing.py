@@ -20,6 +20,9 @@ from mcpgym_rl.traces import Trace
 SECONDS = 1_800.0
 """How long one replay may take."""
 
+CONFIGURATION = "the configuration is"
+"""How a note begins that says so: an environment has other fields than when the trace was recorded."""
+
 _NOT_RUN = re.compile(r"not run: a rollout may have (\d{1,9}) tool calls")
 
 
@@ -223,7 +226,7 @@ def _notes(trace: Trace, again: Trace) -> list[str]:
         changed = sorted(
             name for name in {*trace.config, *again.config} if trace.config.get(name) != again.config.get(name)
         )
-        notes.append(f"the configuration is not stated as it was: {', '.join(changed)}")
+        notes.append(f"{CONFIGURATION} not stated as it was: {', '.join(changed)}")
     if not scored(trace):
         kind = "" if trace.error is None else f", {trace.error.kind}"
         notes.append(f"it has no score ({trace.stop_reason}{kind}); what there is of it was compared")
