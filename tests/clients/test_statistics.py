@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpgym_clients.statistics import mean, share, t_quantile, wilson
+from mcpgym.errors import ConfigurationError
+from mcpgym_clients.statistics import (
+    bootstrap,
+    compare_paired,
+    compare_unpaired,
+    effective_size,
+    holm,
+    mean,
+    pass_at_k,
+    pass_hat_k,
+    pass_rates,
+    share,
+    t_beyond,
+    t_quantile,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(
@@ -133,3 +149,111 @@ def test_clustered_intervals_cover_the_truth_where_plain_ones_do_not() -> None:
     assert 0.92 < clustered / runs < 0.98
     assert 0.92 < means / runs < 0.98
     assert plain / runs < 0.75
+
+
+@pytest.mark.parametrize(
+    ("attempts", "successes", "k", "any_of_k", "all_of_k"),
+    [(5, 2, 1, 0.4, 0.4), (5, 2, 2, 0.7, 0.1), (5, 2, 4, 1.0, 0.0), (4, 4, 4, 1.0, 1.0), (3, 0, 2, 0.0, 0.0)],
+)
+def test_pass_rates_of_one_task(attempts: int, successes: int, k: int, any_of_k: float, all_of_k: float) -> None:
+    assert pass_at_k(attempts, successes, k) == pytest.approx(any_of_k)
+    assert pass_hat_k(attempts, successes, k) == pytest.approx(all_of_k)
+
+
+@pytest.mark.parametrize(("attempts", "successes", "k"), [(3, 4, 1), (3, 1, 4), (3, 1, 0), (3, -1, 1)])
+def test_attempts_that_were_not_made_are_refused(attempts: int, successes: int, k: int) -> None:
+    for rate in (pass_at_k, pass_hat_k):
+        with pytest.raises(ValueError, match="attempts"):
+            rate(attempts, successes, k)
+
+
+def test_pass_at_1_is_the_share_of_successes_with_its_interval() -> None:
+    random = Random(2)
+    tasks = [task for task in range(12) for _ in range(6)]
+    succeeded = [random.random() < 0.3 + task / 30 for task in tasks]
+    rates = pass_rates(succeeded, tasks)
+    assert [rate.k for rate in rates] == [1, 2, 4, 6]
+    own = share(succeeded, tasks)
+    assert rates[0].any_of_k.mean == pytest.approx(own.mean)
+    assert rates[0].any_of_k.interval == pytest.approx(own.interval)
+    assert [rate.any_of_k.mean for rate in rates] == sorted(rate.any_of_k.mean for rate in rates)
+    assert [rate.all_of_k.mean for rate in rates] == sorted((rate.all_of_k.mean for rate in rates), reverse=True)
+
+
+def test_tasks_that_were_tried_less_are_left_out_of_a_larger_k() -> None:
+    (one, two, three) = pass_rates([True, False, True, True, True, True], ["a", "a", "a", "b", "b", "c"])
+    assert [(rate.k, rate.tasks) for rate in (one, two, three)] == [(1, 3), (2, 2), (3, 1)]
+    assert one.any_of_k.mean == pytest.approx((2 / 3 + 1 + 1) / 3)
+    assert three.any_of_k.interval is None
+    assert pass_rates([], []) == []
+
+
+def test_the_effective_size_of_equal_repeats_is_the_number_of_tasks() -> None:
+    values, tasks = [0.0, 1.0, 0.5, 0.25], ["a", "b", "c", "d"]
+    assert effective_size(values, tasks) == 4
+    assert effective_size(values * 9, tasks * 9) == pytest.approx(3.2, abs=0.5)
+    assert effective_size([1.0] * 8, tasks * 2) == 4
+    assert effective_size(values, ["a"] * 4) == 4
+    assert effective_size([0.0, 1.0] * 4, [*"aabbccdd"]) == 8  # clusters that cancel tell no less
+
+
+def test_fishers_exact_p_value_by_hand() -> None:
+    """Of the eight ways to sign 1, 2 and 4, only the two with all signs alike reach 7; four reach 5."""
+    zeros, tasks = [0.0] * 3, ["a", "b", "c"]
+    assert compare_paired(zeros, [1.0, 2.0, 4.0], tasks).p == pytest.approx(2 / 8)
+    assert compare_paired(zeros, [-1.0, 2.0, 4.0], tasks).p == pytest.approx(4 / 8)
+
+
+def test_the_paired_t_interval_is_the_textbooks() -> None:
+    first, second = [1.0, 2.0, 3.0, 4.0], [1.5, 2.0, 4.5, 4.0]
+    found = compare_paired(first, second, "abcd")
+    apart = [0.5, 0.0, 1.5, 0.0]
+    deviation = (sum((value - 0.5) ** 2 for value in apart) / 3) ** 0.5
+    half = 3.18244631 * deviation / 2
+    assert found.interval == pytest.approx([0.5 - half, 0.5 + half])
+    assert found.detectable == pytest.approx((3.18244631 + 0.97847231) * deviation / 2)
+
+
+def test_p_values_of_more_than_a_few_tasks_are_students() -> None:
+    random = Random(4)
+    apart = [random.gauss(0.1, 1) for _ in range(40)]
+    found = compare_paired([0.0] * 40, apart, range(40))
+    centre = sum(apart) / 40
+    error = (sum((value - centre) ** 2 for value in apart) / 39 / 40) ** 0.5
+    assert found.p == pytest.approx(t_beyond(centre / error, 39))
+    assert t_beyond(2.02269092, 39) == pytest.approx(0.05)
+
+
+def test_welchs_example() -> None:
+    """Two samples of unequal spread, against the formula worked out apart from ours."""
+    one, other = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9], [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8]
+    found = compare_unpaired(one, range(6), other, range(10, 19))
+    scipy = pytest.importorskip("scipy.stats")
+    theirs = scipy.ttest_ind(other, one, equal_var=False)
+    assert found.p == pytest.approx(theirs.pvalue)
+    assert found.interval == pytest.approx([*theirs.confidence_interval(0.95)])
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_the_bootstrap_is_seeded_and_knows_equal_values() -> None:
+    values = [random.expovariate(1) for random in [Random(3)] for _ in range(30)]
+    assert bootstrap(values, range(30)) == bootstrap(values, range(30))
+    assert bootstrap(values, range(30)) != bootstrap(values, range(30), seed=1)
+    assert bootstrap([0.1] * 5, range(5)).interval == pytest.approx([0.1, 0.1])
+    assert bootstrap([0.1], ["a"]).interval is None
+    assert bootstrap(values, ["only"] * 30) == bootstrap(values, range(30))
+    scipy = pytest.importorskip("scipy.stats")
+    theirs = scipy.bootstrap((values,), lambda x, axis: x.mean(axis=axis), n_resamples=20_000, random_state=1)
+    low, high = theirs.confidence_interval
+    assert bootstrap(values, range(30), resamples=20_000).interval == pytest.approx([low, high], abs=0.03)
+
+
+def test_without_numpy_the_bootstrap_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(ConfigurationError, match="pip install numpy"):
+        bootstrap([0.0, 1.0], range(2))

@@ -203,3 +203,83 @@ def test_cancelled_episodes_are_not_among_those_that_a_run_completed() -> None:
     stopped = trace(1, None, stop_reason="cancelled", error=TraceError("Cancelled", "the run was stopped"))
     made = {**summarise(trace(0, scored(1.0)), stopped), "complete": False, "run": {"planned": 2}}
     assert notes(made)[0] == "the run was not completed: 1 of 2 episodes came to their end"
+
+
+def attempts(*ends: str, task: int = 0, reward: dict[str, float] | None = None) -> list[Trace]:
+    worth = reward or {"win": 1.0, "draw": 0.5, "loss": 0.0}
+    return [
+        trace(task, scored(worth[end], None if reward else end), repeat=number, calls=[call_of(task, number)])
+        for number, end in enumerate(ends)
+    ]
+
+
+def call_of(task: int, number: int) -> TraceCall:
+    return TraceCall("play", {"task": task, "number": number}, "ok", False, 0.1)
+
+
+def test_repeats_make_pass_rates_of_games_that_are_won() -> None:
+    made = summarise(*attempts("win", "draw", "loss"), *attempts("win", "win", "win", task=1))
+    passes = made["passes"]
+    assert passes["success"] == "win"
+    assert [rate["k"] for rate in passes["rates"]] == [1, 2, 3]
+    assert [rate["pass_at_k"] for rate in passes["rates"]] == pytest.approx([2 / 3, (2 / 3 + 1) / 2, 1.0])
+    assert [rate["pass_hat_k"] for rate in passes["rates"]] == pytest.approx([2 / 3, 0.5, 0.5])
+    assert "passes" not in summarise(*attempts("win"), *attempts("loss", task=1))
+
+
+def test_what_passes_is_a_reward_where_nothing_is_a_game() -> None:
+    worth = {"good": 1.2, "fair": 0.7, "bad": 0.1}
+    traces = attempts("good", "fair", "bad", reward=worth)
+    for success, said, rate in ((None, "reward >= 1", 1 / 3), (0.7, "reward >= 0.7", 2 / 3), (0.0, "reward >= 0", 1.0)):
+        summary = Summary(success)
+        for item in traces:
+            summary.add(item)
+        passes = summary.as_json()["passes"]
+        assert passes["success"] == said
+        assert passes["rates"][0]["pass_at_k"] == pytest.approx(rate)
+    games = Summary(0.5)
+    for item in attempts("win", "draw", "loss"):
+        games.add(item)
+    assert games.as_json()["passes"]["success"] == "reward >= 0.5"
+
+
+def test_case_29_an_unscored_attempt_is_none() -> None:
+    failed = trace(0, None, stop_reason="policy_failed", error=TraceError("PolicyError", "gone"), repeat=2)
+    passes = summarise(*attempts("win", "win"), failed)["passes"]
+    assert [(rate["k"], rate["pass_hat_k"]) for rate in passes["rates"]] == [(1, 1.0), (2, 1.0)]
+
+
+def test_the_effective_sample_size_is_at_most_the_number_of_distinct_episodes() -> None:
+    """Five games that were each played by four tasks: the interval for five is the wider one, and it is said."""
+    games = [
+        trace(number, scored(float(number % 5)), messages=[], calls=[call_of(number % 5, 0)]) for number in range(20)
+    ]
+    made = summarise(*games)
+    assert (made["scored"], made["distinct_episodes"], made["effective_sample_size"]) == (20, 5, 5.0)
+    own, cautious = made["reward"]["interval"], made["cautious_interval"]
+    assert cautious[0] < own[0] < own[1] < cautious[1]
+    deviation = (sum((number % 5 - 2) ** 2 for number in range(20)) / 19) ** 0.5
+    half = 2.77644511 * deviation / 5**0.5
+    assert cautious == pytest.approx([2 - half, 2 + half])
+    (note,) = notes(made)
+    assert f"as 5 samples, the reward's is {cautious[0]:.3f} to {cautious[1]:.3f}" in note
+
+
+def test_an_effective_size_that_is_the_whole_says_nothing() -> None:
+    made = summarise(*(trace(number, scored(float(number % 2))) for number in range(10)))
+    assert made["effective_sample_size"] == 10
+    assert made["cautious_interval"] == made["reward"]["interval"]
+    assert notes(made) == []
+    assert summarise()["effective_sample_size"] is None
+
+
+def test_exact_values_stand_beside_the_shares() -> None:
+    from rich.console import Console
+
+    made = summarise(*attempts("win", "draw", "loss"))
+    made["exact"] = {"outcomes": {"win": 0.43651, "draw": 0.12698, "loss": 0.43651, "unfinished": 0.0}}
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(render(made))
+    (line,) = [line for line in captured.get().splitlines() if line.startswith("win")]
+    assert line.split()[-2:] == ["43.65", "%"]
