@@ -32,9 +32,8 @@ def runs_table(cards: Sequence[Mapping[str, Any]]) -> RenderableType:
         for card in played:
             table.add_row(*_cells(card))
         parts.append(table)
-    for card in others:
-        parts.append(Text.assemble((clean(card["name"]), "bold"), f"  {card['kind']}  ", _certificate(card)))
-    return Group(*parts)
+    made = (Text.assemble((clean(card["name"]), "bold"), f"  {card['kind']}  ", _certificate(card)) for card in others)
+    return Group(*parts, *made)
 
 
 def _cells(card: Mapping[str, Any]) -> list[str]:

@@ -229,7 +229,9 @@ def test_several_runs_are_a_table(command: Callable, traces: Path, tmp_path: Pat
         (["--outcome", "draw"], []),
     ],
 )
-def test_filters_choose_and_order_sorts(command: Callable, traces: Path, arguments: list[str], shown: list[int]) -> None:
+def test_filters_choose_and_order_sorts(
+    command: Callable, traces: Path, arguments: list[str], shown: list[int]
+) -> None:
     code, out, _ = command("show", "run", *arguments)
     assert code == 0
     places = {number: out.find(f"test-{number}") for number in range(4)}

@@ -115,9 +115,7 @@ def evaluation_details(summary: Mapping[str, Any]) -> dict[str, Any]:
             name: {"mean": number(value), "interval": interval(intervals.get(name)), "n": number(counts.get(name))}
             for name, value in _mapping(summary.get("components")).items()
         },
-        "penalised": {
-            name: _estimate(item, "share") for name, item in _mapping(summary.get("penalised")).items()
-        },
+        "penalised": {name: _estimate(item, "share") for name, item in _mapping(summary.get("penalised")).items()},
         "unscored": _numbers(summary.get("unscored")),
         "turns": _numbers(summary.get("turns")),
         "tokens": _numbers(summary.get("tokens")),

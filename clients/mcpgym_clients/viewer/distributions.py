@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from mcpgym_clients.viewer.trace_index import Row
@@ -23,8 +24,8 @@ def histogram(rows: Sequence[Row]) -> dict[str, Any]:
     else:
         low, width = values[0], (values[-1] - values[0]) / BINS
         edges = [low + width * number for number in range(BINS)] + [values[-1]]
-        bounds = list(zip(edges[:-1], edges[1:], strict=True))
-    bars = [{"low": low, "high": high, "count": 0, "ends": {}} for low, high in bounds]
+        bounds = list(pairwise(edges))
+    bars: list[dict[str, Any]] = [{"low": low, "high": high, "count": 0, "ends": {}} for low, high in bounds]
     ends = [high for _, high in bounds]
     games = any(row.outcome is not None for row in scored)
     for row in scored:

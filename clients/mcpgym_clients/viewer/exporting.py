@@ -1,8 +1,8 @@
 """The whole page in one HTML file that works from a disk, with its data inside and nothing to load.
 
 The modules are put into one script, and the data is compressed and written in base64: whatever a trace says, it stands
-there as letters, digits, ``+`` and ``/``, and cannot be read as markup. A policy in the page allows this very script and
-style and nothing else.
+there as letters, digits, ``+`` and ``/``, and cannot be read as markup. A policy in the page allows this very script
+and style and nothing else.
 """
 
 from __future__ import annotations

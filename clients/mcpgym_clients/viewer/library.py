@@ -1,4 +1,4 @@
-"""What there is to look at below some paths: evaluations, training runs and certificates, each under a name of its own."""
+"""What there is to look at below some paths: evaluations, training runs and certificates, each with its own name."""
 
 from __future__ import annotations
 

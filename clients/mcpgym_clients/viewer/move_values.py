@@ -23,8 +23,8 @@ from mcpgym_rl.rollout import DEFAULT_MAX_TURNS
 from mcpgym_rl.traces import Trace
 
 Verdict = Literal["best", "inaccuracy", "missed_win", "blunder", "refused"]
-"""How good a move was: as good as any; one that wins less often; one after which a win can no longer be forced; one that
-gave a safe game away; none, for the call was refused."""
+"""How good a move was: as good as any; one that wins less often; one after which a win can no longer be forced; one
+that gave a safe game away; none, for the call was refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ def read_trace(trace: Trace, weighed: Weighed | None = None, tokens: Sequence[An
     """The trace for a reader.
 
     ``prompt`` are the messages before the first turn, ``turns`` what followed: ``thoughts``, ``said``, ``calls`` (each
-    with its ``answer``, the ``board`` before it where there is one, and ``values`` where they are known), ``after`` (what
-    the environment said as the user), ``given`` where the policy did not write it, and ``tokens``. ``board`` is the last
-    one.
+    with its ``answer``, the ``board`` before it where there is one, and ``values`` where they are known), ``after``
+    (what the environment said as the user), ``given`` where the policy did not write it, and ``tokens``. ``board`` is
+    the last one.
     """
     turns: list[dict[str, Any]] = []
     prompt = [_message(message) for message in trace.messages[: trace.prompt_messages]]

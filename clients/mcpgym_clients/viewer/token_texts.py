@@ -40,7 +40,7 @@ class Tokenizers:
             return []
         for tokenizer in self._of(trace, environment):
             texts = [_texts(tokenizer, tokens.ids[first:last]) for first, last in spans]
-            if all(text.strip()[:200] in "".join(parts) for text, parts in zip(said, texts, strict=True)):
+            if all(_says(parts, text) for parts, text in zip(texts, said, strict=True)):
                 break
         else:
             texts = [[None] * (last - first) for first, last in spans]
@@ -89,6 +89,11 @@ def _spans(tokens: TraceTokens) -> list[tuple[int, int]]:
         elif own:
             spans.append((place, place + 1))
     return spans
+
+
+def _says(parts: Sequence[str | None], said: str) -> bool:
+    """Whether these tokens are those of a turn; a template may have opened its thought before the first of them."""
+    return said.removeprefix("<think>").strip()[-200:] in "".join(part or "" for part in parts)
 
 
 def _texts(tokenizer: Any, ids: Sequence[int]) -> list[str | None]:

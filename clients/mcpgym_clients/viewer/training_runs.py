@@ -12,6 +12,12 @@ from mcpgym_clients.boards import read_board
 METRICS = "metrics.jsonl"
 CERTIFICATE = "certificate.json"
 RECIPE = "recipe.json"
+_SHOWN = (
+    *("certified", "lines", "won_lines", "drawn_lines", "lost_lines", "unfinished_lines", "decisions", "invalid_moves"),
+    *("versus_random", "versus_perfect", "optimum", "distance", "by_seat", "shortest_loss", "shortest_unfinished"),
+    *("blunders", "suboptimal", "regrets", "environment", "environment_version", "config", "policy", "policy_hash"),
+    *("policy_seed", "asked_twice", "mcpgym"),
+)
 MAX_BYTES = 64_000_000
 """A file beyond that is none of ours."""
 MAX_POINTS = 2_000
@@ -79,12 +85,7 @@ def certificate(found: Mapping[str, Any]) -> dict[str, Any] | None:
     """The parts of a ``certificate.json`` that are shown; None where it is none."""
     if not isinstance(found.get("schema"), str) or not found["schema"].startswith("mcpgym.certificate/"):
         return None
-    names = (
-        "certified lines won_lines drawn_lines lost_lines unfinished_lines decisions invalid_moves versus_random "
-        "versus_perfect optimum distance by_seat shortest_loss shortest_unfinished blunders suboptimal regrets "
-        "environment environment_version config policy policy_hash policy_seed asked_twice mcpgym"
-    ).split()
-    made = {name: found.get(name) for name in names}
+    made = {name: found.get(name) for name in _SHOWN}
     for name in ("shortest_loss", "shortest_unfinished"):
         if isinstance(line := made[name], dict) and isinstance(positions := line.get("positions"), list):
             texts = [text for text in positions if isinstance(text, str)]

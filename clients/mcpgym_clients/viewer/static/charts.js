@@ -9,11 +9,29 @@ export function whisker(mean, interval, low, high, label = "") {
   const span = high - low || 1;
   const x = (value) => 4 + (width - 8) * Math.min(1, Math.max(0, (value - low) / span));
   if (mean === null || mean === undefined) return h("span", { class: "dim" }, "–");
-  return s("svg", { class: "whisker", viewBox: `0 0 ${width} 16`, width, height: 16, role: "img", "aria-label": label || `${figure(mean)}, ${between(interval)}` },
+  return s(
+    "svg",
+    {
+      class: "whisker",
+      viewBox: `0 0 ${width} 16`,
+      width,
+      height: 16,
+      role: "img",
+      "aria-label": label || `${figure(mean)}, ${between(interval)}`,
+    },
     s("line", { class: "axis", x1: 4, x2: width - 4, y1: 8, y2: 8 }),
     low < 0 && high > 0 ? s("line", { class: "zero", x1: x(0), x2: x(0), y1: 1, y2: 15 }) : null,
-    interval ? s("line", { class: "range", x1: x(interval[0]), x2: Math.max(x(interval[1]), x(interval[0]) + 1), y1: 8, y2: 8 }) : null,
-    s("circle", { class: "mean", cx: x(mean), cy: 8, r: 3.5 }));
+    interval
+      ? s("line", {
+          class: "range",
+          x1: x(interval[0]),
+          x2: Math.max(x(interval[1]), x(interval[0]) + 1),
+          y1: 8,
+          y2: 8,
+        })
+      : null,
+    s("circle", { class: "mean", cx: x(mean), cy: 8, r: 3.5 }),
+  );
 }
 
 // Shares of win, draw, loss and unfinished as one bar.
@@ -21,8 +39,11 @@ export function shares(outcomes, tall = false) {
   const named = OUTCOMES.filter((name) => outcomes[name]?.mean > 0);
   if (!named.length) return h("span", { class: "dim" }, "–");
   const text = named.map((name) => `${name} ${percent(outcomes[name].mean)}`).join(", ");
-  return h("div", { class: `shares${tall ? " tall" : ""}`, role: "img", "aria-label": text, title: text },
-    named.map((name) => h("i", { class: name, style: { "flex-grow": String(outcomes[name].mean) } })));
+  return h(
+    "div",
+    { class: `shares${tall ? " tall" : ""}`, role: "img", "aria-label": text, title: text },
+    named.map((name) => h("i", { class: name, style: { "flex-grow": String(outcomes[name].mean) } })),
+  );
 }
 
 // Bars of totals, each cut by how the games ended; choose(bar) is called for one that is clicked.
@@ -33,11 +54,23 @@ export function histogram(bars, exact, choose) {
     const ends = OUTCOMES.filter((name) => bar.ends[name]);
     const parts = ends.length ? ends.map((name) => [name, bar.ends[name]]) : [["plain", bar.count]];
     const text = `reward ${label(bar)}: ${bar.count}${ends.length ? ` (${ends.map((name) => `${name} ${bar.ends[name]}`).join(", ")})` : ""}`;
-    return h("button", { class: "column", title: text, "aria-label": `${text}; show them`, onclick: () => choose(bar), disabled: bar.count === 0 },
+    return h(
+      "button",
+      {
+        class: "column",
+        title: text,
+        "aria-label": `${text}; show them`,
+        onclick: () => choose(bar),
+        disabled: bar.count === 0,
+      },
       h("span", { class: "number" }, bar.count || ""),
-      h("span", { class: "stack", style: { height: `${(100 * bar.count) / most}%` } },
-        parts.map(([name, number]) => h("i", { class: name, style: { "flex-grow": String(number) } }))),
-      h("span", { class: "tick" }, exact || bars.length < 9 ? label(bar) : short(bar.low)));
+      h(
+        "span",
+        { class: "stack", style: { height: `${(100 * bar.count) / most}%` } },
+        parts.map(([name, number]) => h("i", { class: name, style: { "flex-grow": String(number) } })),
+      ),
+      h("span", { class: "tick" }, exact || bars.length < 9 ? label(bar) : short(bar.low)),
+    );
   };
   return h("div", { class: `histogram${exact ? "" : " dense"}` }, bars.map(column));
 }
@@ -56,19 +89,33 @@ export function curves(title, steps, series) {
   const y = (value) => box.top + (box.height - box.top - box.bottom) * (1 - (value - low) / (high - low));
   const path = (one) => {
     const points = steps.map((step, place) => [step, one.values[place]]).filter(([, value]) => value !== null);
-    return points.map(([step, value], place) => `${place ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+    return points
+      .map(([step, value], place) => `${place ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`)
+      .join("");
   };
   const marker = s("line", { class: "marker", y1: box.top, y2: box.height - box.bottom, visibility: "hidden" });
   const legend = h("figcaption", { class: "legend" });
   const say = (place) => {
-    legend.replaceChildren(...series.map((one, number) => h("span", { class: `series ${hue(one, number)}` },
-      h("i", null), `${one.name} `, h("b", null, short(nearest(one.values, place))))), h("span", { class: "dim" }, `step ${steps[place]}`));
+    legend.replaceChildren(
+      ...series.map((one, number) =>
+        h(
+          "span",
+          { class: `series ${hue(one, number)}` },
+          h("i", null),
+          `${one.name} `,
+          h("b", null, short(nearest(one.values, place))),
+        ),
+      ),
+      h("span", { class: "dim" }, `step ${steps[place]}`),
+    );
   };
   const move = (event) => {
     const bounds = picture.getBoundingClientRect();
     const at = ((event.clientX - bounds.left) / bounds.width) * box.width;
     let place = 0;
-    steps.forEach((step, number) => { if (Math.abs(x(step) - at) < Math.abs(x(steps[place]) - at)) place = number; });
+    steps.forEach((step, number) => {
+      if (Math.abs(x(step) - at) < Math.abs(x(steps[place]) - at)) place = number;
+    });
     marker.setAttribute("x1", x(steps[place]));
     marker.setAttribute("x2", x(steps[place]));
     marker.setAttribute("visibility", "visible");
@@ -78,15 +125,30 @@ export function curves(title, steps, series) {
     marker.setAttribute("visibility", "hidden");
     say(steps.length - 1);
   };
-  const text = series.map((one) => `${one.name} from ${short(nearest(one.values, 0))} to ${short(nearest(one.values, steps.length - 1))}`).join(", ");
-  const picture = s("svg", { viewBox: `0 0 ${box.width} ${box.height}`, role: "img", "aria-label": `${title}: ${text}`, onpointermove: move, onpointerleave: leave },
+  const text = series
+    .map(
+      (one) => `${one.name} from ${short(nearest(one.values, 0))} to ${short(nearest(one.values, steps.length - 1))}`,
+    )
+    .join(", ");
+  const picture = s(
+    "svg",
+    {
+      viewBox: `0 0 ${box.width} ${box.height}`,
+      role: "img",
+      "aria-label": `${title}: ${text}`,
+      onpointermove: move,
+      onpointerleave: leave,
+    },
     lines.map((value) => [
       s("line", { class: "grid", x1: box.left, x2: box.width - box.right, y1: y(value), y2: y(value) }),
       s("text", { class: "axis-text", x: box.left - 6, y: y(value) + 3.5, "text-anchor": "end" }, short(value)),
     ]),
-    [first, last].map((step, place) => s("text", { class: "axis-text", x: x(step), y: box.height - 6, "text-anchor": place ? "end" : "start" }, step)),
+    [first, last].map((step, place) =>
+      s("text", { class: "axis-text", x: x(step), y: box.height - 6, "text-anchor": place ? "end" : "start" }, step),
+    ),
     series.map((one, number) => s("path", { class: `curve ${hue(one, number)}`, d: path(one) })),
-    marker);
+    marker,
+  );
   say(steps.length - 1);
   return h("figure", { class: "chart" }, h("h3", null, title), picture, legend);
 }

@@ -29,7 +29,8 @@ function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "style") for (const [key, setting] of Object.entries(value)) element.style.setProperty(key, setting);
+    else if (name === "style")
+      for (const [key, setting] of Object.entries(value)) element.style.setProperty(key, setting);
     else element.setAttribute(name, value === true ? "" : plain(value));
   }
   append(element, children);
@@ -61,5 +62,7 @@ export async function copy(text, button) {
   } catch {
     button.textContent = "not allowed";
   }
-  setTimeout(() => { button.textContent = before; }, 1200);
+  setTimeout(() => {
+    button.textContent = before;
+  }, 1200);
 }

@@ -15,17 +15,24 @@ export class Embedded {
   blocks = new Map();
 
   static async of(element) {
-    if (typeof DecompressionStream === "undefined") throw new Error("this browser is too old to unpack the page's data");
+    if (typeof DecompressionStream === "undefined")
+      throw new Error("this browser is too old to unpack the page's data");
     const made = new Embedded();
     made.index = await unpack(element);
     return made;
   }
 
-  async runs() { return { runs: this.index.runs }; }
+  async runs() {
+    return { runs: this.index.runs };
+  }
 
-  async run(name) { return this.index.details[name] ?? missing(`there is no run ${name} in this page`); }
+  async run(name) {
+    return this.index.details[name] ?? missing(`there is no run ${name} in this page`);
+  }
 
-  async weigh(name) { return this.index.weighed[name] ?? missing(`there is no run ${name} in this page`); }
+  async weigh(name) {
+    return this.index.weighed[name] ?? missing(`there is no run ${name} in this page`);
+  }
 
   async trace(name, n) {
     const block = this.index.blocks[name]?.[n];
@@ -71,12 +78,14 @@ export class Embedded {
 }
 
 function takes(row, query) {
-  return (!query.only || only(row, query.only))
-    && (!query.outcome || query.outcome === (row.outcome || "unfinished"))
-    && (!query.stop || query.stop === row.stop)
-    && (!query.task || query.task === row.task)
-    && (!query.low || (row.total !== null && row.total >= Number(query.low)))
-    && (!query.high || (row.total !== null && row.total <= Number(query.high)));
+  return (
+    (!query.only || only(row, query.only)) &&
+    (!query.outcome || query.outcome === (row.outcome || "unfinished")) &&
+    (!query.stop || query.stop === row.stop) &&
+    (!query.task || query.task === row.task) &&
+    (!query.low || (row.total !== null && row.total >= Number(query.low))) &&
+    (!query.high || (row.total !== null && row.total <= Number(query.high)))
+  );
 }
 
 function only(row, what) {

@@ -35,10 +35,26 @@ export function help() {
     return;
   }
   sheet ??= document.body.appendChild(h("dialog", { class: "sheet", "aria-label": "Keyboard" }));
-  const lines = places.flat().filter((entry) => entry.does).map((entry) => h("tr", null,
-    h("td", null, entry.keys.map((key, place) => [place ? " " : "", h("kbd", null, NAMES[key] || key)])),
-    h("td", null, entry.does)));
-  put(sheet, h("h2", null, "Keyboard"), h("table", null, h("tbody", null, lines)),
-    h("form", { method: "dialog" }, h("button", { class: "button" }, "Close")));
+  const lines = places
+    .flat()
+    .filter((entry) => entry.does)
+    .map((entry) =>
+      h(
+        "tr",
+        null,
+        h(
+          "td",
+          null,
+          entry.keys.map((key, place) => [place ? " " : "", h("kbd", null, NAMES[key] || key)]),
+        ),
+        h("td", null, entry.does),
+      ),
+    );
+  put(
+    sheet,
+    h("h2", null, "Keyboard"),
+    h("table", null, h("tbody", null, lines)),
+    h("form", { method: "dialog" }, h("button", { class: "button" }, "Close")),
+  );
   sheet.showModal();
 }

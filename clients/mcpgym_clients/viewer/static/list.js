@@ -41,10 +41,16 @@ export class LongList {
 
   async fetch(page) {
     if (!this.pages.has(page)) {
-      this.pages.set(page, this.load(page * PAGE).then((answer) => {
-        this.take(answer);
-        this.paint();
-      }, () => this.pages.delete(page)));
+      this.pages.set(
+        page,
+        this.load(page * PAGE).then(
+          (answer) => {
+            this.take(answer);
+            this.paint();
+          },
+          () => this.pages.delete(page),
+        ),
+      );
     }
     await this.pages.get(page);
   }
@@ -82,11 +88,21 @@ export class LongList {
       const known = this.pages.get(page);
       if (!known) this.fetch(page);
       const row = Array.isArray(known) ? known[place % PAGE] : null;
-      rows.push(h("div", {
-        class: "row", role: "option", "aria-setsize": this.size, "aria-posinset": place + 1,
-        "aria-selected": row !== null && row?.n === this.current ? "true" : "false", style: { top: `${place * this.height}px` },
-        onclick: row ? () => this.choose(row) : null,
-      }, row ? this.draw(row) : h("span", { class: "dim" }, "…")));
+      rows.push(
+        h(
+          "div",
+          {
+            class: "row",
+            role: "option",
+            "aria-setsize": this.size,
+            "aria-posinset": place + 1,
+            "aria-selected": row !== null && row?.n === this.current ? "true" : "false",
+            style: { top: `${place * this.height}px` },
+            onclick: row ? () => this.choose(row) : null,
+          },
+          row ? this.draw(row) : h("span", { class: "dim" }, "…"),
+        ),
+      );
     }
     put(this.space, rows);
   }

@@ -12,11 +12,23 @@ import { applyTheme, themeButton, turnTheme } from "./theme.js";
 import { trainingPage } from "./training.js";
 
 const EVERYWHERE = [
-  { keys: ["g"], does: "all runs", run: () => { location.hash = runsAddress(); } },
+  {
+    keys: ["g"],
+    does: "all runs",
+    run: () => {
+      location.hash = runsAddress();
+    },
+  },
   { keys: ["d"], does: "light or dark", run: turnTheme },
   { keys: ["?"], does: "this list", run: help },
 ];
-const PAGES = { runs: runsPage, compare: comparePage, evaluation: runPage, training: trainingPage, certificate: trainingPage };
+const PAGES = {
+  runs: runsPage,
+  compare: comparePage,
+  evaluation: runPage,
+  training: trainingPage,
+  certificate: trainingPage,
+};
 
 async function begin() {
   applyTheme();
@@ -43,13 +55,27 @@ async function begin() {
       setKeys(open.page.keys, EVERYWHERE);
       root.focus({ preventScroll: true });
     }
-    put(bar, h("a", { class: "brand", href: runsAddress() }, h("span", { class: "logo", "aria-hidden": "true" }, "M"), "mcpgym"),
-      h("nav", { "aria-label": "Where you are" }, h("a", { href: runsAddress() }, "runs"),
+    put(
+      bar,
+      h(
+        "a",
+        { class: "brand", href: runsAddress() },
+        h("span", { class: "logo", "aria-hidden": "true" }, "M"),
+        "mcpgym",
+      ),
+      h(
+        "nav",
+        { "aria-label": "Where you are" },
+        h("a", { href: runsAddress() }, "runs"),
         route.page === "run" ? [h("span", null, "/"), h("a", { href: runAddress(route.run) }, route.run)] : null,
         route.page === "run" && route.n !== null ? [h("span", null, "/"), h("span", null, route.n)] : null,
-        route.page === "compare" ? [h("span", null, "/"), h("span", null, "compare")] : null),
-      h("span", { class: "grow" }), source.live ? null : h("span", { class: "dim only-wide" }, "exported page"),
-      h("button", { class: "icon", title: "Keyboard (?)", "aria-label": "Keyboard", onclick: help }, "?"), themeButton());
+        route.page === "compare" ? [h("span", null, "/"), h("span", null, "compare")] : null,
+      ),
+      h("span", { class: "grow" }),
+      source.live ? null : h("span", { class: "dim only-wide" }, "exported page"),
+      h("button", { class: "icon", title: "Keyboard (?)", "aria-label": "Keyboard", onclick: help }, "?"),
+      themeButton(),
+    );
     await open.page.show(route);
     document.title = `${open.page.title} · mcpgym`;
   }

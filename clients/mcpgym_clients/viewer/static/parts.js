@@ -18,8 +18,14 @@ export function command(text) {
 }
 
 export function tile(name, value, more, extra) {
-  return h("div", { class: "tile" }, h("div", { class: "name" }, name), h("div", { class: "value" }, value),
-    more ? h("div", { class: "more" }, more) : null, extra);
+  return h(
+    "div",
+    { class: "tile" },
+    h("div", { class: "name" }, name),
+    h("div", { class: "value" }, value),
+    more ? h("div", { class: "more" }, more) : null,
+    extra,
+  );
 }
 
 export function notice(text, kind = "") {
@@ -27,14 +33,27 @@ export function notice(text, kind = "") {
 }
 
 export function facts(entries) {
-  return h("dl", { class: "facts" }, entries.filter(([, value]) => value !== null && value !== undefined && value !== "")
-    .map(([name, value]) => [h("dt", null, name), h("dd", null, value)]));
+  return h(
+    "dl",
+    { class: "facts" },
+    entries
+      .filter(([, value]) => value !== null && value !== undefined && value !== "")
+      .map(([name, value]) => [h("dt", null, name), h("dd", null, value)]),
+  );
 }
 
 // What sets a run's configuration apart is easier seen as name=value.
 export function configuration(config) {
   const entries = Object.entries(config || {});
-  return entries.length ? h("span", { class: "pairs" }, entries.map(([name, value]) => h("code", null, `${name}=${typeof value === "number" ? String(value) : JSON.stringify(value)}`))) : null;
+  return entries.length
+    ? h(
+        "span",
+        { class: "pairs" },
+        entries.map(([name, value]) =>
+          h("code", null, `${name}=${typeof value === "number" ? String(value) : JSON.stringify(value)}`),
+        ),
+      )
+    : null;
 }
 
 export function rewardText(reward) {

@@ -1,7 +1,8 @@
 // One evaluation: its traces on the left, and on the right what they say together, or one of them.
 
 import { announce, h, put } from "./dom.js";
-import { count, figure, OUTCOMES, words } from "./format.js";
+import { count, figure, words } from "./format.js";
+import { filters } from "./filters.js";
 import { highlight } from "./highlight.js";
 import { LongList } from "./list.js";
 import { overview } from "./overview.js";
@@ -9,8 +10,6 @@ import { notice, outcomeMark } from "./parts.js";
 import { reader } from "./reader.js";
 import { runAddress, runsAddress, selection, traceAddress } from "./route.js";
 
-const ONLY = { bad: "lost, unscored or penalised", mistakes: "with a losing move or missed win", errors: "with refused calls", unscored: "unscored", penalised: "penalised" };
-const ORDERS = { place: "in order", "-total": "best first", total: "worst first", "-mistakes": "most mistakes first", "-turns": "longest first", turns: "shortest first" };
 const AHEAD = 3000;
 const REFRESH = 3000;
 
@@ -22,23 +21,63 @@ export function runPage(root, source) {
   let open = null;
   let asked = 0;
   let waiting = null;
-  const search = h("input", { type: "search", placeholder: "Search what was said", "aria-label": "Search what was said", oninput: () => later() });
+  const search = h("input", {
+    type: "search",
+    placeholder: "Search what was said",
+    "aria-label": "Search what was said",
+    oninput: () => later(),
+  });
   const chips = h("div", { class: "chips" });
   const summary = h("div", { class: "list-summary dim" });
   const content = h("div", { class: "content" });
-  const list = new LongList(46, (offset) => source.traces(name, selection(query), { offset }), drawRow, (row) => go(row.n));
-  const side = h("aside", { class: "side", "aria-label": "Traces of this run" }, h("div", { class: "side-head" }, search, chips, summary), list.element);
+  const list = new LongList(
+    46,
+    (offset) => source.traces(name, selection(query), { offset }),
+    drawRow,
+    (row) => go(row.n),
+  );
+  const side = h(
+    "aside",
+    { class: "side", "aria-label": "Traces of this run" },
+    h("div", { class: "side-head" }, search, chips, summary),
+    list.element,
+  );
   put(root, h("div", { class: "split" }, side, content));
 
   function drawRow(row) {
     const marks = [];
-    if (row.blunders) marks.push(h("span", { class: "flag bad", title: "moves that gave the game away" }, `${row.blunders}✕`));
+    if (row.blunders)
+      marks.push(h("span", { class: "flag bad", title: "moves that gave the game away" }, `${row.blunders}✕`));
     if (row.missed) marks.push(h("span", { class: "flag warn", title: "wins that were missed" }, `${row.missed}?!`));
     if (row.errors) marks.push(h("span", { class: "flag warn", title: "calls that were refused" }, `${row.errors}!`));
-    return h("div", { class: "row-in" }, outcomeMark(row.outcome, row.total),
-      h("div", { class: "row-text" }, h("div", { class: "row-title" }, row.task),
-        h("div", { class: "dim" }, [row.n, `seed ${row.seed}`, count(row.turns, "turn"), row.unscored ? words(row.unscored) : row.stop === "done" ? "" : words(row.stop)].filter((part) => part !== "").join(" · "))),
-      h("div", { class: "row-end" }, h("b", null, row.total === null ? "–" : figure(row.total, 2)), h("div", null, marks)));
+    return h(
+      "div",
+      { class: "row-in" },
+      outcomeMark(row.outcome, row.total),
+      h(
+        "div",
+        { class: "row-text" },
+        h("div", { class: "row-title" }, row.task),
+        h(
+          "div",
+          { class: "dim" },
+          [
+            row.n,
+            `seed ${row.seed}`,
+            count(row.turns, "turn"),
+            row.unscored ? words(row.unscored) : row.stop === "done" ? "" : words(row.stop),
+          ]
+            .filter((part) => part !== "")
+            .join(" · "),
+        ),
+      ),
+      h(
+        "div",
+        { class: "row-end" },
+        h("b", null, row.total === null ? "–" : figure(row.total, 2)),
+        h("div", null, marks),
+      ),
+    );
   }
 
   function later() {
@@ -56,26 +95,26 @@ export function runPage(root, source) {
   }
 
   function drawChips() {
-    const counts = details.counts;
-    const chip = (label, number, on, changed) => h("button", { class: "chip", "aria-pressed": on ? "true" : "false", onclick: () => change(changed) }, label, number === null ? null : h("b", null, number));
-    const outcomes = OUTCOMES.filter((outcome) => counts.outcome[outcome]).map((outcome) => [outcome, counts.outcome[outcome]]).map(([outcome, number]) => chip(outcome, number, query.outcome === outcome, { outcome: query.outcome === outcome ? "" : outcome }));
-    const only = Object.entries(counts.only).filter(([what, number]) => number > 0 || query.only === what)
-      .map(([what, number]) => h("option", { value: what, selected: query.only === what }, `${ONLY[what]} (${number})`));
-    const stops = Object.keys(counts.stop).length > 1 || query.stop
-      ? h("select", { "aria-label": "Stop reason", onchange: (event) => change({ stop: event.target.value }) }, h("option", { value: "" }, "any end"),
-        Object.entries(counts.stop).map(([stop, number]) => h("option", { value: stop, selected: query.stop === stop }, `${words(stop)} (${number})`)))
-      : null;
-    put(chips, outcomes,
-      h("select", { "aria-label": "Which traces", onchange: (event) => change({ only: event.target.value }) }, h("option", { value: "" }, "all traces"), only),
-      stops,
-      h("select", { "aria-label": "Order", onchange: (event) => change({ order: event.target.value }) },
-        Object.entries(ORDERS).filter(([order]) => order !== "-mistakes" || counts.only.mistakes).map(([order, label]) => h("option", { value: order, selected: (query.order || "place") === order }, label))),
-      ["low", "task"].filter((one) => query[one]).map((one) => chip(one === "low" ? `reward ${query.low === query.high ? query.low : `${query.low} to ${query.high}`} ✕` : `${query.task} ✕`, null, true, one === "low" ? { low: "", high: "" } : { task: "" })));
+    put(chips, filters(details.counts, query, change));
   }
 
   function drawSummary(answer) {
-    put(summary, answer.matching === answer.of ? count(answer.of, "trace") : `${answer.matching.toLocaleString("en-US")} of ${count(answer.of, "trace")}`,
-      Object.keys(selection(query)).length ? h("button", { class: "plain", onclick: () => change({ only: "", outcome: "", stop: "", task: "", low: "", high: "", q: "", order: "" }) }, "show all") : null);
+    put(
+      summary,
+      answer.matching === answer.of
+        ? count(answer.of, "trace")
+        : `${answer.matching.toLocaleString("en-US")} of ${count(answer.of, "trace")}`,
+      Object.keys(selection(query)).length
+        ? h(
+            "button",
+            {
+              class: "plain",
+              onclick: () => change({ only: "", outcome: "", stop: "", task: "", low: "", high: "", q: "", order: "" }),
+            },
+            "show all",
+          )
+        : null,
+    );
   }
 
   async function show(route) {
@@ -119,7 +158,8 @@ export function runPage(root, source) {
         if (query.turn === undefined) announce(`trace ${n}, ${trace.task}`);
       }
     } catch (problem) {
-      if (mine === asked) put(content, notice(problem.message, "bad"), h("p", null, h("a", { href: runsAddress() }, "All runs")));
+      if (mine === asked)
+        put(content, notice(problem.message, "bad"), h("p", null, h("a", { href: runsAddress() }, "All runs")));
     }
   }
 
@@ -141,9 +181,12 @@ export function runPage(root, source) {
   // A run that goes on is read again from time to time.
   async function follow(run) {
     while (source.live && run === name && details.card.complete === null && root.contains(side)) {
-      await new Promise((wake) => { setTimeout(wake, document.hidden ? 4 * REFRESH : REFRESH); });
+      await new Promise((wake) => {
+        setTimeout(wake, document.hidden ? 4 * REFRESH : REFRESH);
+      });
       const found = run === name && root.contains(side) ? await source.run(run).catch(() => null) : null;
-      if (!found || run !== name || (found.traces === details.traces && found.card.complete === details.card.complete)) continue;
+      if (!found || run !== name || (found.traces === details.traces && found.card.complete === details.card.complete))
+        continue;
       details = found;
       await weigh(run);
     }
@@ -174,13 +217,32 @@ export function runPage(root, source) {
     { keys: ["k", "ArrowUp"], does: "trace before", run: () => step(-1) },
     { keys: ["ArrowRight", "l"], does: "next turn", run: () => open?.turn(1) },
     { keys: ["ArrowLeft", "h"], does: "turn before", run: () => open?.turn(-1) },
-    { keys: ["n"], does: "next mistake, in this trace or a later one", run: () => (open ? open.mistake(1) : nextMistake(1)) },
+    {
+      keys: ["n"],
+      does: "next mistake, in this trace or a later one",
+      run: () => (open ? open.mistake(1) : nextMistake(1)),
+    },
     { keys: ["p"], does: "mistake before", run: () => (open ? open.mistake(-1) : nextMistake(-1)) },
     { keys: ["t"], does: "tokens with their probabilities", run: () => open?.tokens() },
-    { keys: ["b"], does: "only what went badly, or all", run: () => change({ only: query.only === "bad" ? "" : "bad" }) },
+    {
+      keys: ["b"],
+      does: "only what went badly, or all",
+      run: () => change({ only: query.only === "bad" ? "" : "bad" }),
+    },
     { keys: ["/"], does: "search what was said", run: () => search.focus() },
-    { keys: ["o", "Escape"], does: "the run as a whole", run: () => (n === null ? (location.hash = runsAddress()) : (location.hash = runAddress(name, selection(query)))) },
+    {
+      keys: ["o", "Escape"],
+      does: "the run as a whole",
+      run: () => (n === null ? (location.hash = runsAddress()) : (location.hash = runAddress(name, selection(query)))),
+    },
   ];
 
-  return { keys, get title() { return n === null ? name : `${name} · ${n}`; }, show, close: () => clearTimeout(waiting) };
+  return {
+    keys,
+    get title() {
+      return n === null ? name : `${name} · ${n}`;
+    },
+    show,
+    close: () => clearTimeout(waiting),
+  };
 }

@@ -5,12 +5,28 @@ import { Embedded } from "./embedded.js";
 class Served {
   live = true;
 
-  runs() { return this.ask("runs", {}); }
-  run(run) { return this.ask("run", { run }); }
-  traces(run, query, place) { return this.ask("traces", { run, ...query, ...place }); }
-  trace(run, n) { return this.ask("trace", { run, n }); }
-  weigh(run) { return this.ask("weigh", { run }); }
-  compare(names) { return this.ask("compare", {}, names.map((name) => ["run", name])); }
+  runs() {
+    return this.ask("runs", {});
+  }
+  run(run) {
+    return this.ask("run", { run });
+  }
+  traces(run, query, place) {
+    return this.ask("traces", { run, ...query, ...place });
+  }
+  trace(run, n) {
+    return this.ask("trace", { run, n });
+  }
+  weigh(run) {
+    return this.ask("weigh", { run });
+  }
+  compare(names) {
+    return this.ask(
+      "compare",
+      {},
+      names.map((name) => ["run", name]),
+    );
+  }
 
   async ask(what, query, more = []) {
     const search = new URLSearchParams([...Object.entries(query), ...more]);

@@ -28,5 +28,9 @@ export function turnTheme() {
 }
 
 export function themeButton() {
-  return h("button", { class: "icon", title: "Light or dark (d)", "aria-label": "Light or dark", onclick: turnTheme }, "◐");
+  return h(
+    "button",
+    { class: "icon", title: "Light or dark (d)", "aria-label": "Light or dark", onclick: turnTheme },
+    "◐",
+  );
 }
