@@ -17,6 +17,7 @@ from mcpgym_clients.starting import work_begins
 def register(app: typer.Typer) -> None:
     """Add these commands to ``app``."""
     app.command("doctor")(doctor)
+    app.command("stress")(stress)
     app.command("scan")(scan)
 
 
@@ -99,9 +100,10 @@ def scan(
         list[str] | None,
         typer.Option("--allow", metavar="TEXT", help="A hidden value that players may see all the same; repeatable."),
     ] = None,
-    no_stdio: Annotated[
-        bool, typer.Option("--no-stdio", help="Leave stdio out, which takes processes and seconds.")
-    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="PART", help="Do this alone: play, attack or stdio; repeatable."),
+    ] = None,
     canary: Annotated[
         list[str] | None,
         typer.Option(
@@ -127,10 +129,44 @@ def scan(
         name,
         config=config or (),
         seed=seed,
-        stdio=not no_stdio,
+        only=only or (),
         allow=allow or (),
         canaries=canary or (),
         play=play,
         headers=header or (),
         json_file=json,
     )
+
+
+def stress(
+    subject: Annotated[str, typer.Argument(metavar="URL|ENV", help="An MCP server's address, or an environment.")],
+    seconds: Annotated[float, typer.Option(min=0.5, max=3600, help="How long.")] = 10.0,
+    concurrency: Annotated[int, typer.Option(min=1, max=2000, help="Connections, each with one call at a time.")] = 32,
+    episodes: Annotated[
+        int | None, typer.Option(min=1, help="End once so many whole episodes (or sessions) were played.")
+    ] = None,
+    calls: Calls = None,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", metavar="NAME: VALUE", help="A header for each request to a URL.")
+    ] = None,
+    config: Configuration = None,
+    json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the figures as JSON.")] = None,
+) -> None:
+    """Load a server: calls and episodes a second, latency, CPU, memory, beside a bare JSON endpoint as the limit."""
+    from mcpgym_clients.stress.running import StressOptions, run
+
+    work_begins()
+
+    code = run(
+        StressOptions(
+            subject=subject,
+            episodes=episodes,
+            concurrency=concurrency,
+            seconds=seconds,
+            calls=calls or (),
+            headers=header or (),
+            config=config or (),
+            json=json,
+        )
+    )
+    raise typer.Exit(code)

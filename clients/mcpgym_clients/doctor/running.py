@@ -110,10 +110,10 @@ async def examined(options: DoctorOptions) -> Examination:
 @contextlib.asynccontextmanager
 async def _subject(options: DoctorOptions) -> AsyncIterator[Subject]:
     first = options.subject[0]
-    if _is_url(first):
+    if is_url(first):
         others = [checked_url(place) for place in options.places]
-        yield HttpSubject(checked_url(first), _headers(options.headers), options.timeout, others)
-    elif _is_environment(options.subject):
+        yield HttpSubject(checked_url(first), headers_of(options.headers), options.timeout, others)
+    elif is_environment(options.subject):
         async with served(first, options.config) as server:
             subject = EnvironmentSubject(server, first, "", options.timeout)
             subject.url = await subject.new_place() or ""
@@ -136,13 +136,13 @@ def _refuse(options: DoctorOptions) -> None:
     if not options.subject:
         raise UsageProblem("name what to examine: a URL, an environment, or a command after --")
     first = options.subject[0]
-    if _is_url(first) and len(options.subject) > 1:
+    if is_url(first) and len(options.subject) > 1:
         raise UsageProblem(
             f"one URL at a time: {' '.join(options.subject[1:])} is too much (--place for another of it)"
         )
-    if options.config and not _is_environment(options.subject):
+    if options.config and not is_environment(options.subject):
         raise UsageProblem("--config belongs to an environment, and none is named")
-    if (options.headers or options.places) and not _is_url(first):
+    if (options.headers or options.places) and not is_url(first):
         raise UsageProblem("--header and --place belong to a URL, and none is named")
     if unknown := sorted(set(options.only) - {check.name for check in CHECKS}):
         known = ", ".join(check.name for check in CHECKS)
@@ -152,7 +152,7 @@ def _refuse(options: DoctorOptions) -> None:
             raise UsageProblem(f"{file}: there is no folder {file.parent}")
     parse_calls(options.calls)
     parse_calls([options.slow] if options.slow else [], "--slow")
-    _headers(options.headers)
+    headers_of(options.headers)
 
 
 def _report(made: Examination, options: DoctorOptions) -> None:
@@ -165,7 +165,12 @@ def _report(made: Examination, options: DoctorOptions) -> None:
         options.markdown.write_text(markdown(made, options.title), encoding="utf-8")
 
 
-def _headers(texts: Sequence[str]) -> dict[str, str]:
+def headers_of(texts: Sequence[str]) -> dict[str, str]:
+    """The headers of ``--header`` options.
+
+    Raises:
+        UsageProblem: one is not of the form NAME: VALUE.
+    """
     found = {}
     for text in texts:
         name, colon, value = text.partition(":")
@@ -175,14 +180,16 @@ def _headers(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _is_url(text: str) -> bool:
+def is_url(text: str) -> bool:
+    """Whether a word names a server by its address."""
     return text.lower().startswith(("http://", "https://"))
 
 
-def _is_environment(words: Sequence[str]) -> bool:
+def is_environment(words: Sequence[str]) -> bool:
+    """Whether what was typed names an environment: one word that is installed, or ``module:Class``."""
     from mcpgym.registry import environment_names
 
-    return len(words) == 1 and (words[0] in environment_names() or (":" in words[0] and not _is_url(words[0])))
+    return len(words) == 1 and (words[0] in environment_names() or (":" in words[0] and not is_url(words[0])))
 
 
 def _versions() -> dict[str, str]:

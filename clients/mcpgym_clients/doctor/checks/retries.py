@@ -36,8 +36,8 @@ async def retries(context: Context, outcome: Outcome) -> None:
     lost = await _lost(context, found, era)
     if lost:
         outcome.fail(
-            f"{found.tool}: two calls at once, each with a key of its own: in {lost} of {PAIRS} pairs both were answered "
-            "alike, so one of them was lost",
+            f"{found.tool}: two calls at once, each with a key of its own: in {lost} of {PAIRS} pairs both were "
+            "answered alike, so one of them was lost",
             "Make the calls of one state one at a time: else both read it, and the last write wins.",
         )
     else:
