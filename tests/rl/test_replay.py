@@ -188,7 +188,7 @@ def test_any_rollout_replays_and_any_other_text_in_it_is_found(
     found = replayed(replace(trace, messages=messages)).difference
     assert found is not None
     assert found.message == changed
-    assert found.recorded == messages[changed]["content"]
+    assert found.recorded.endswith(messages[changed]["content"])
 
 
 # Every way to end.
@@ -262,27 +262,29 @@ def test_a_context_that_was_full_is_full_again() -> None:
     assert replayed(trace).equal
 
 
-UNSCORED = {
-    "cancelled in a call": (
-        [PEEK, {"text": "", "calls": [PEEK, {"name": "wait", "arguments": {"seconds": 60.0}}]}],
-        {},
-    ),
-    "timed out": ([PEEK, {"name": "wait", "arguments": {"seconds": 60.0}}], {"limits": Limits(seconds=0.2)}),
-    "the policy failed": ([PEEK], {}),
+FOREVER = {"name": "wait", "arguments": {"seconds": 3_600.0}}
+UNSCORED: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "cancelled in its first call": ([FOREVER], {}),
+    "cancelled in the first call of a turn": ([PEEK, {"calls": [FOREVER, PEEK]}], {}),
+    "cancelled in the second call of a turn": ([PEEK, {"calls": [PEEK, FOREVER, PEEK]}], {}),
+    "timed out": ([PEEK, FOREVER], {"limits": Limits(seconds=0.1)}),
+    "the policy failed": ([PEEK, PEEK], {}),
     "the environment broke": ([PEEK, {"name": "explode", "arguments": {}}, PEEK], {}),
+    "the environment broke in the midst of a turn": ([{"calls": [{"name": "explode"}, {"name": "explode"}, PEEK]}], {}),
 }
 
 
+@pytest.mark.timeout(30)
 @pytest.mark.parametrize("name", UNSCORED)
 def test_a_rollout_without_a_score_is_compared_as_far_as_it_goes(name: str) -> None:
     turns, options = UNSCORED[name]
     made: list[Trace] = []
 
     async def play() -> None:
-        work = rollout(ScriptedPolicy(turns), toy_lane(), environment="counter", split="train", on_end=made.append,
-                       **options)  # type: ignore[arg-type]  # fmt: skip
+        policy = ScriptedPolicy(turns)
+        work = rollout(policy, toy_lane(), environment="counter", split="train", on_end=made.append, **options)
         task = asyncio.create_task(work)
-        if name == "cancelled in a call":
+        if name.startswith("cancelled"):
             await asyncio.sleep(0.1)
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -291,15 +293,25 @@ def test_a_rollout_without_a_score_is_compared_as_far_as_it_goes(name: str) -> N
     asyncio.run(play())
     trace = through_a_file(made[0])
     assert not trace.scored
-    again = replayed(trace, seconds=0.3)
+    again = replayed(trace)
     assert again.equal, str(again.difference)
-    assert again.observations >= 2
+    own = [at for at, message in enumerate(trace.messages) if message["role"] != "assistant"]
+    assert again.observations == len(own)
     assert "it has no score" in again.notes[0]
-    messages = list(trace.messages)
-    messages[2] = {**messages[2], "content": "another"}
-    changed = replayed(replace(trace, messages=messages), seconds=0.3)
-    assert changed.difference is not None
-    assert changed.difference.message == 2
+    for at in own:
+        messages = list(trace.messages)
+        messages[at] = {**messages[at], "content": "another"}
+        found = replayed(replace(trace, messages=messages)).difference
+        assert found is not None
+        assert found.message == at
+
+
+def test_a_score_beside_an_error_is_compared_all_the_same() -> None:
+    data = golden().to_dict() | {"error": {"kind": "Cancelled", "message": "by hand"}}
+    assert replayed(Trace.from_dict(data)).equal
+    found = replayed(Trace.from_dict(change(data, ("score", "total"), 9.0))).difference
+    assert found is not None
+    assert found.kind == DifferenceKind.SCORE
 
 
 def test_a_rollout_whose_episode_never_opened_has_nothing_to_replay() -> None:
@@ -348,6 +360,8 @@ def change(data: dict[str, Any], path: Sequence[Any], value: Any) -> dict[str, A
         (("config", "other"), 1, DifferenceKind.OPENING),
         (("calls", 0, "result"), "count 0, drawn 1", DifferenceKind.CALLS),
         (("calls", 0, "is_error"), True, DifferenceKind.CALLS),
+        (("calls", 0, "is_error"), 0, DifferenceKind.CALLS),
+        (("messages", 2, "is_error"), 1, DifferenceKind.OBSERVATION),
         (("calls", 0, "arguments"), {"a": 1}, DifferenceKind.CALLS),
         (("calls", 0, "name"), "look", DifferenceKind.CALLS),
         (("calls",), [], DifferenceKind.CALLS),

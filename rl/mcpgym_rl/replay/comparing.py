@@ -74,10 +74,9 @@ def compare(
 
 def same_message(old: Message, new: Message, same: Same) -> bool:
     """Whether two messages of an environment say the same: their texts by ``same``, the rest to the letter."""
-    if old == new:
-        return True
     rest = [{key: value for key, value in message.items() if key != "content"} for message in (old, new)]
-    return written(rest[0]) == written(rest[1]) and same(old["content"], new["content"])
+    alike = old["content"] == new["content"] or same(old["content"], new["content"])
+    return alike and written(rest[0]) == written(rest[1])
 
 
 def written(value: Any) -> str:
@@ -87,7 +86,7 @@ def written(value: Any) -> str:
 
 def scored(trace: Trace) -> bool:
     """Whether the rollout came to an end of its own, with a score."""
-    return trace.score is not None and trace.error is None
+    return trace.score is not None
 
 
 def where(trace: Trace, at: int) -> tuple[str, int | None]:
@@ -144,6 +143,8 @@ def _end(recorded: Trace, replayed: Trace) -> Difference | None:
     """A difference in where or why the rollouts ended, whose common messages are equal."""
     have, got = len(recorded.messages), len(replayed.messages)
     partial = not scored(recorded)
+    if partial and have and recorded.messages[-1]["role"] == "assistant":
+        have -= 1  # nothing came back
     if got < have or (got > have and not partial):
         at = min(have, got)
         longer = replayed if got > have else recorded
@@ -192,11 +193,11 @@ def _calls(recorded: Trace, replayed: Trace, same: Same) -> Difference | None:
         what = f"call {number} in the list of calls"
         for name, mine, theirs in (
             ("name", old.name, new.name),
-            ("arguments", written(old.arguments), written(new.arguments)),
+            ("arguments", old.arguments, new.arguments),
             ("is_error", old.is_error, new.is_error),
         ):
-            if mine != theirs:
-                return Difference(DifferenceKind.CALLS, f"{what}, {name}", str(mine), str(theirs), call=number)
+            if (before := written(mine)) != (now := written(theirs)):
+                return Difference(DifferenceKind.CALLS, f"{what}, {name}", before, now, call=number)
         if old.result != new.result and not (isinstance(old.result, str) and same(old.result, new.result)):
             return Difference(DifferenceKind.CALLS, f"{what}, result", str(old.result), new.result, call=number)
     have, got = len(recorded.calls), len(replayed.calls)

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from mcpgym.errors import ConfigurationError, ServerUnavailable
 from mcpgym.messages import Message, message_fault
 from mcpgym_rl.lanes import Lane
+from mcpgym_rl.parse import parse
 from mcpgym_rl.policy import ContextFull, EpisodeContext, PolicyError, Turn
 from mcpgym_rl.replay.comparing import RECORDING_ENDS, Same, byte_for_byte, compare, same_message, scored, written
 from mcpgym_rl.replay.difference import Difference, DifferenceKind, Replayed
@@ -165,7 +166,10 @@ class _RecordingSession:
             raise RecordingEnds("the recording ends here")
         if recorded[at]["role"] != "assistant":
             raise RecordingEnds("the recorded conversation went on without the policy")
-        cut = at == len(recorded) - 1 and self._trace.stop_reason == StopReason.TRUNCATED
+        last = at == len(recorded) - 1
+        if last and not scored(self._trace):
+            raise RecordingEnds("the recorded rollout was stopped in this turn")
+        cut = last and self._trace.stop_reason == StopReason.TRUNCATED
         return Turn(recorded[at], finish="length" if cut else "stop")
 
     async def aclose(self) -> None:
@@ -187,13 +191,23 @@ def _limits(trace: Trace, seconds: float) -> Limits:
 
 
 def _max_calls(trace: Trace) -> int | None:
-    """How many calls the recorded rollout was allowed, where it wanted as many or more."""
+    """How many calls the recorded rollout was allowed, where it wanted as many or more; or how many it came to, where
+    it was stopped in the midst of a turn: a call that hung then may hang again, and nothing is known of its answer."""
     answers = [message for message in trace.messages[trace.prompt_messages :] if message["role"] == "tool"]
     for message in reversed(answers):
         refused = _NOT_RUN.fullmatch(message["content"])
         if message.get("is_error") and refused and len(trace.calls) < len(answers):
             return max(int(refused[1]), 1)
-    return max(len(answers), 1) if trace.stop_reason == StopReason.MAX_CALLS else None
+    stopped = not scored(trace) and _stopped_within_a_turn(trace)
+    return max(len(answers), 1) if stopped or trace.stop_reason == StopReason.MAX_CALLS else None
+
+
+def _stopped_within_a_turn(trace: Trace) -> bool:
+    """Whether the last turn has calls with an answer, and calls without."""
+    for answers, message in enumerate(reversed(trace.messages[trace.prompt_messages :])):
+        if message["role"] != "tool":
+            return message["role"] == "assistant" and 0 < answers < len(parse(message)[1])
+    return False
 
 
 def _must_be_playable(trace: Trace, number: int) -> None:
