@@ -7,7 +7,8 @@ import os
 import random
 import time
 from dataclasses import replace
-from typing import Annotated, Any
+from fractions import Fraction
+from typing import Annotated, Any, Literal
 
 import pytest
 from check_toys import Chat, Doors, Room, Sums
@@ -16,8 +17,9 @@ from pydantic import ConfigDict, Field
 from mcpgym import Config, LazyTasks, Task, ToolError, check_environment, reward, task_id, tool
 from mcpgym.check import RULES
 from mcpgym.game_tree import LegalCall
-from mcpgym.messages import assistant, user
+from mcpgym.messages import assistant, tool_call, user
 from mcpgym_environments.tic_tac_toe import TicTacToe
+from mcpgym_environments.tic_tac_toe.config import TicTacToeConfig
 
 FAULTS: list[Any] = []
 
@@ -643,6 +645,58 @@ class TreeThatBreaks(TicTacToe):
 class TreeThatIsNotThere(TicTacToe):
     def game_tree(self):
         raise FileNotFoundError("tree")
+
+
+class FirstConfig(TicTacToeConfig):
+    policy_moves: Literal["first", "second", "either"] = "first"
+    """The seat."""
+
+
+@breaks("game-tree")
+class TreeThatSeatsEverybodyFirst(TicTacToe):
+    game_tree = told(opponent=lambda right, *_: right._replace(seat="first"))
+
+
+@breaks("game-tree")
+class TreeWithAnOpponentThatIsMoreThanRandom(TicTacToe):
+    game_tree = told(opponent=lambda right, *_: right._replace(random=2))
+
+
+class Stating:
+    """Plays cell 4, and says something else."""
+
+    def __init__(self, *said: tuple[Fraction, int]) -> None:
+        self.said = said
+
+    def __call__(self, messages: Any, random: Any) -> Any:
+        return assistant("", [tool_call("c", "play", '{"position": 4}')])
+
+    def choices(self, state: Any) -> list[tuple[Fraction, LegalCall]]:
+        return [(chance, LegalCall("play", {"position": cell})) for chance, cell in self.said]
+
+
+@breaks("game-tree")
+class PolicyThatStatesHalf(TicTacToe):
+    config_class = FirstConfig
+
+    def reference_policies(self):
+        return {"half": Stating((Fraction(1, 2), 4))}
+
+
+@breaks("game-tree")
+class PolicyThatStatesAnotherMove(TicTacToe):
+    config_class = FirstConfig
+
+    def reference_policies(self):
+        return {"other": Stating((Fraction(1), 3))}
+
+
+@breaks("game-tree")
+class PolicyThatStatesWhatCannotBe(TicTacToe):
+    config_class = FirstConfig
+
+    def reference_policies(self):
+        return {"illegal": Stating((Fraction(1, 2), 4), (Fraction(1, 2), 9))}
 
 
 @pytest.mark.parametrize(("cls", "rule"), FAULTS)

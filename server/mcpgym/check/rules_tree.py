@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
 from typing import Any
 
+from mcpgym.asking import settle
 from mcpgym.check.arguments import valid_arguments
 from mcpgym.check.plays import Act, dump, show
 from mcpgym.check.report import Report
 from mcpgym.check.rules_plays import over
 from mcpgym.check.rules_tasks import Make
 from mcpgym.environment import Environment
-from mcpgym.game_tree import Answer, GameTree, Start
+from mcpgym.errors import McpgymError
+from mcpgym.game_tree import Answer, GameTree, Start, opponent_of
 
 RULE = "game-tree"
 GAMES = 24
 """Games that are played in the tree and then as episodes."""
 LONGEST = 100
 """Calls of a game, at most."""
+TASKS = 8
+"""Tasks of each split whose opponents are looked at."""
 
 
 class _Wrong(Exception):
@@ -62,6 +67,58 @@ async def check_tree(make: Make, random: Random, report: Report) -> None:
             fix = "a tree takes whatever a policy may send, and its lines are tasks that open"
             report.add(RULE, f"{type(error).__name__}: {error}", str(game or "the tree"), fix)
         report.episodes += game is not None
+    try:
+        await _check_opponents(environment, tree)
+        await _check_stated(environment, tree, random)
+    except _Wrong as wrong:
+        fix = (
+            "opponent(task) gives a task's seat and its opponent's share of random moves, choices(state) what is played"
+        )
+        report.add(RULE, str(wrong), "the exact value of an evaluation", fix)
+    except McpgymError:
+        pass  # tasks that cannot be made are told by other rules
+    except Exception as error:
+        report.add(
+            RULE, f"{type(error).__name__}: {error}", "opponent(task), choices(state)", "let them take all there is"
+        )
+
+
+async def _check_opponents(environment: Environment[Any, Any, Any], tree: GameTree) -> None:
+    """Whom the tree says that tasks meet: their games begin as games in that seat do."""
+    episodes = over(environment)
+    for split in environment.splits:
+        for task in environment.tasks_at(split, 0, TASKS):
+            met = opponent_of(tree, task)
+            if met is None:
+                continue
+            if met.seat not in tree.seats or not 0 <= met.random <= 1:
+                raise _Wrong(f"task {task.id}: its opponent is {met}; seats are {', '.join(tree.seats)}, random 0 to 1")
+            episode = await episodes.open(environment.name, task=task.id)
+            begun = dump(list(episode.messages))
+            await episodes.close(episode.token)
+            if all(dump(list(start.messages)) != begun for start in tree.starts(met.seat)):
+                raise _Wrong(f"task {task.id}: no game in the seat {met.seat} begins with {show(begun)}")
+
+
+async def _check_stated(environment: Environment[Any, Any, Any], tree: GameTree, random: Random) -> None:
+    """What reference policies say of themselves: chances of legal calls that add up to 1, and no other call made."""
+    for name, policy in environment.reference_policies().items():
+        choices: Any = getattr(policy, "choices", None)
+        if choices is None:
+            continue
+        for seat in tree.seats:
+            start = random.choice(list(tree.starts(seat)))
+            said = list(choices(start.state))
+            legal = [(call.tool, dict(call.arguments)) for call in tree.legal(start.state)]
+            if sum((chance for chance, _ in said), Fraction(0)) != 1 or any(chance < 0 for chance, _ in said):
+                raise _Wrong(f"{name}: its chances in {start.state!r} are {[str(chance) for chance, _ in said]}")
+            if any((call.tool, dict(call.arguments)) not in legal for _, call in said):
+                raise _Wrong(f"{name}: it states a call in {start.state!r} that is not legal there")
+            made: Any = await settle(policy(start.messages, Random(random.random())))
+            call = made["tool_calls"][0]["function"]
+            act = call["name"], json.loads(call["arguments"])
+            if all((item.tool, dict(item.arguments)) != act for chance, item in said if chance):
+                raise _Wrong(f"{name}: it states no chance for {act[0]}({show(dump(act[1]), 60)}), and makes that call")
 
 
 def _walk(environment: Environment[Any, Any, Any], tree: GameTree, random: Random) -> _Game:
