@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpgym.errors import ConfigurationError
+from mcpgym_rl import locks
 from mcpgym_rl.collect import Collection, Collector
 from mcpgym_rl.files import sweep, write_atomically
 from mcpgym_rl.lanes import ControlLane
@@ -112,7 +113,7 @@ def test_case_31_a_crash_at_any_step_loses_and_doubles_nothing(
             except Crash:
                 crashed = True
         settle(folder)
-        assert [trace.place for trace in finished(folder)] == [0, 2, 3, 5, 6, 8], step
+        assert [trace.place for trace in read_traces(folder / TRACES)] == [0, 2, 3, 5, 6, 8], step
         assert sorted(trace.place for trace in attempts(folder)) == [1, 4, 7], step
         if not crashed:
             assert step > 10, "there were steps to crash at"
@@ -129,6 +130,26 @@ def test_a_folder_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
     assert not (tmp_path / LOCK).exists()
     with locked(tmp_path):
         pass
+
+
+def test_a_lock_on_a_file_that_its_last_holder_removed_holds_nobody_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between opening the file and locking it, the process that held it may end."""
+    real, calls = locks._lock, 0
+
+    def late(handle: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            (tmp_path / LOCK).unlink()
+        real(handle)
+
+    monkeypatch.setattr(locks, "_lock", late)
+    with locked(tmp_path):
+        assert calls == 2
+        with pytest.raises(ConfigurationError), locked(tmp_path):
+            pass
 
 
 def hold(folder: Path, ready: Any) -> None:
