@@ -11,7 +11,8 @@ from typing import Any
 from mcpgym.registry import load_environment
 from mcpgym_clients.certificate_report import render
 from mcpgym_clients.console import escaped, out, talk
-from mcpgym_clients.failures import FAILURE, CommandFailed, UsageProblem
+from mcpgym_clients.failures import FAILURE, CommandFailed
+from mcpgym_clients.files import require_place
 from mcpgym_clients.options import parse_config
 from mcpgym_rl.certificate import Certification, Progress, certify
 from mcpgym_rl.files import write_atomically
@@ -44,7 +45,7 @@ def run(options: CertifyOptions) -> int:
         CommandFailed: the policy failed.
     """
     if options.out is not None:
-        _require_place(options.out)
+        require_place("--out", options.out, "certificate.json")
     found = asyncio.run(_certify(options))
     if options.out is not None:
         write_atomically(options.out, found.certificate)
@@ -82,11 +83,3 @@ async def _certify(options: CertifyOptions) -> Certification:
         raise CommandFailed(f"{policy.name} gave no turn: {error}") from error
     finally:
         await policy.aclose()
-
-
-def _require_place(path: Path) -> None:
-    """Say before the work that its result could not be written."""
-    if path.is_dir():
-        raise UsageProblem(f"--out {path} is a folder; name a file in it: --out {path / 'certificate.json'}")
-    if not path.parent.is_dir():
-        raise UsageProblem(f"--out {path}: there is no folder {path.parent}")

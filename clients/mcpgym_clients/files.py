@@ -70,3 +70,15 @@ def find_traces(path: Path) -> Path:
     if not path.exists():
         raise UsageProblem(f"there is no {path}")
     return path
+
+
+def require_place(option: str, path: Path, example: str) -> None:
+    """Say before the work that its result could not be written to ``path``.
+
+    Raises:
+        UsageProblem: it is a folder (``example`` would be a file in it), or is in none that is there.
+    """
+    if path.is_dir():
+        raise UsageProblem(f"{option} {path} is a folder; name a file in it: {option} {path / example}")
+    if not path.parent.is_dir():
+        raise UsageProblem(f"{option} {path}: there is no folder {path.parent}")

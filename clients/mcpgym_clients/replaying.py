@@ -19,7 +19,7 @@ from mcpgym.registry import configure, environment_names, load_environment
 from mcpgym_clients.connection import own_server, running_server
 from mcpgym_clients.console import escaped, out, warn
 from mcpgym_clients.failures import FAILURE, CommandFailed, UsageProblem
-from mcpgym_clients.files import TRACES
+from mcpgym_clients.files import TRACES, require_place
 from mcpgym_clients.progress import RunProgress
 from mcpgym_clients.replay_report import Results
 from mcpgym_clients.runs import find_runs, load_run
@@ -71,6 +71,8 @@ def run(options: ReplayOptions) -> int:
     """
     if not math.isfinite(options.score_tolerance):
         raise UsageProblem("--score-tolerance must be a number; leave it out for exact scores")
+    if options.json is not None:
+        require_place("--json", options.json, "replay.json")
     recorded = _read(options)
     results = asyncio.run(_replay(options, recorded))
     if options.json is not None:

@@ -156,6 +156,8 @@ def test_what_is_not_reproducible_is_compared_by_its_rule(here: Path, capsys: py
         (["runs/one", "--env", "counted_env:Nothing"], 2, "Nothing"),
         (["runs/one", "--env", "counted_env:Counter", "--score-tolerance", "inf"], 2, "must be a number"),
         (["runs/one", "--server", "unix:/nowhere/at.all", "--secret-file", "secret"], 1, "not available"),
+        (["runs/one", "--json", "runs"], 2, "--json runs is a folder; name a file in it: --json runs/replay.json"),
+        (["runs/one", "--json", "no/r.json"], 2, "there is no folder no"),
         (["broken"], 2, "line 1 is no trace"),
     ],
 )
