@@ -16,7 +16,8 @@ ENDS = ("win", "draw", "loss", "unfinished")
 
 
 def histogram(rows: Sequence[Row]) -> dict[str, Any]:
-    """The totals as bars: ``low``, ``high`` (both included), ``count``, and ``ends``: outcome → how many of them."""
+    """The totals as bars: from ``low`` to ``high``, ``count``, the ``least`` and ``most`` total of those in it, and
+    ``ends``: outcome → how many of them."""
     scored = [row for row in rows if row.total is not None and math.isfinite(row.total)]
     values = sorted({row.total for row in scored if row.total is not None})
     if len(values) <= FEW:
@@ -32,6 +33,10 @@ def histogram(rows: Sequence[Row]) -> dict[str, Any]:
         assert row.total is not None
         bar = bars[next(place for place, high in enumerate(ends) if row.total <= high)]
         bar["count"] += 1
+        bar["least"], bar["most"] = (
+            min(row.total, bar.get("least", row.total)),
+            max(row.total, bar.get("most", row.total)),
+        )
         if games:
             end = row.outcome if row.outcome in ENDS else "unfinished"
             bar["ends"][end] = bar["ends"].get(end, 0) + 1

@@ -7,7 +7,7 @@ import { command, configuration, facts, notice, tile } from "./parts.js";
 
 export function overview(details, change) {
   const card = details.card;
-  const chosen = (bar) => change({ low: String(bar.low), high: String(bar.high) });
+  const chosen = (bar) => change({ low: String(bar.least), high: String(bar.most) });
   return [
     h(
       "div",
