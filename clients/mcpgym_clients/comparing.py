@@ -9,7 +9,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from mcpgym_clients.comparison import REWARD, Compared, compare, metrics_of, why_not
+from mcpgym_clients.comparison import REWARD, Compared, compare, games_of, metrics_of, why_not
 from mcpgym_clients.comparison_report import render, render_many
 from mcpgym_clients.console import out
 from mcpgym_clients.failures import UsageProblem
@@ -68,11 +68,20 @@ def compared(options: CompareOptions) -> dict[str, Any]:
         shown = "; ".join(reasons[:6]) + (f"; and {len(reasons) - 6} more reasons" if len(reasons) > 6 else "")
         raise UsageProblem(f"these runs must not be compared: {shown}. Compare what they have in common: --force")
     wanted = [options.metric] if len(runs) > 2 else [options.metric, *(m for m in metrics if m != options.metric)]
+    games = {name: games_of(run) for name, run in names.items()}
     rows = []
     for a, b in pairs:
         for metric in wanted:
             try:
-                found = compare(names[a], names[b], metric, metrics[metric], CONFIDENCE, resampled=options.bootstrap)
+                found = compare(
+                    names[a],
+                    names[b],
+                    metric,
+                    metrics[metric],
+                    CONFIDENCE,
+                    (games[a], games[b]),
+                    resampled=options.bootstrap,
+                )
             except UsageProblem:
                 if metric == options.metric:
                     raise

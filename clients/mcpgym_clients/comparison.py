@@ -139,8 +139,20 @@ def _keys(traces: Iterable[Trace]) -> set[Key]:
     return {(trace.task, trace.seed) for trace in traces}
 
 
+def games_of(run: Run) -> dict[Key, str]:
+    """What happened in each scored episode, as a fingerprint."""
+    return {(trace.task, trace.seed): trace.fingerprint for trace in run.traces if trace.scored}
+
+
 def compare(
-    first: Run, second: Run, metric: str, value: Value, confidence: float, *, resampled: bool = False
+    first: Run,
+    second: Run,
+    metric: str,
+    value: Value,
+    confidence: float,
+    games: tuple[Mapping[Key, str], Mapping[Key, str]],
+    *,
+    resampled: bool = False,
 ) -> Compared:
     """The second run against the first: paired by task and seed where they have such episodes in common.
 
@@ -150,6 +162,7 @@ def compare(
         metric: what is compared.
         value: its value of a trace; None where it has none.
         confidence: of the interval.
+        games: what :func:`games_of` says of each run.
         resampled: take the bootstrap's interval, not Student's.
 
     Raises:
@@ -184,8 +197,9 @@ def compare(
         paired_by, left_out = None, (0, 0)
         (here, of), (there, of_those) = _flat(one), _flat(other)
         difference = compare_unpaired(here, of, there, of_those, confidence)
-    equal, distinct = _games(first, second, common)
-    return Compared(metric, difference, paired_by, left_out, equal, distinct)
+    played = [(games[0][key], games[1][key]) for key in common]
+    equal = sum(here == there for here, there in played)
+    return Compared(metric, difference, paired_by, left_out, equal, len(set(played)))
 
 
 def _values(run: Run, value: Value) -> dict[Key, list[float]]:
@@ -215,14 +229,3 @@ def _flat(values: Mapping[Key, Sequence[float]]) -> tuple[list[float], list[str]
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
-
-
-def _games(first: Run, second: Run, common: Sequence[Key]) -> tuple[int, int]:
-    """In how many pairs the same happened in both runs, and how many pairs differ from each other."""
-    wanted = set(common)
-    one, other = (
-        {key: trace.fingerprint for trace in run.traces if (key := (trace.task, trace.seed)) in wanted}
-        for run in (first, second)
-    )
-    pairs = [(one[key], other[key]) for key in common]
-    return sum(here == there for here, there in pairs), len(set(pairs))

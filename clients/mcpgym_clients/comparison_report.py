@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from mcpgym_clients.console import escaped
+from mcpgym_clients.console import clean, escaped
 from mcpgym_clients.report import number
 from mcpgym_clients.statistics.differences import FEW, POWER
 
@@ -18,19 +18,23 @@ def render(found: Mapping[str, Any]) -> Group:
     """Two runs against each other."""
     rows = found["comparisons"]
     row = next(row for row in rows if row["metric"] == found["metric"])
-    return Group(_runs(found), Text(), _metrics(rows), Text(), Text(verdict(row)), *_said(found, notes(found, row)))
+    return Group(
+        _runs(found), Text(), _metrics(rows), Text(), Text(clean(verdict(row))), *_said(found, notes(found, row))
+    )
 
 
 def render_many(found: Mapping[str, Any]) -> Group:
     """Several runs, each against each."""
     rows = found["comparisons"]
-    table = _table(found["metric"], "p", "distinguishable")
+    table = _table("pair", "p", "apart")
     for row in rows:
-        judged = "yes" if row["distinguishable"] else "[dim]not distinguishable[/dim]"
+        judged = "yes" if row["distinguishable"] else "no"
         table.add_row(f"{row['b']} − {row['a']}", *_numbers(row), _p(row["p_corrected"]), judged)
+    alike = [f"{row['a']} and {row['b']}" for row in rows if not row["distinguishable"]]
+    text = f"Not distinguishable in {found['metric']}: {', '.join(alike)}." if alike else "All can be told apart."
     several = f"{len(rows)} comparisons; their p-values are corrected (Holm), their intervals are not"
     seen = [note for row in rows for note in _left_out(row)]
-    return Group(_runs(found), Text(), table, *_said(found, [several, *seen]))
+    return Group(_runs(found), Text(), table, Text(), Text(clean(text)), *_said(found, [several, *seen]))
 
 
 def verdict(row: Mapping[str, Any]) -> str:
@@ -115,7 +119,7 @@ def _runs(found: Mapping[str, Any]) -> Table:
 
 def _table(first: str, *more: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 3, 0, 0))
-    table.add_column(escaped(first))
+    table.add_column(escaped(first), no_wrap=first == "pair")
     for name in (
         "A" if first == "" else "first",
         "B" if first == "" else "second",

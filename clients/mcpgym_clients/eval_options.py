@@ -62,6 +62,8 @@ class EvalOptions:
             value = getattr(self, name)
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise UsageProblem(f"--{name.replace('_', '-')} must be a number above 0, not {value}")
+        if self.exact and (self.max_cost is not None or self.max_total_tokens is not None):
+            raise UsageProblem("--exact asks the policy at every position of the game, and no budget counts that")
         if self.success is not None and not math.isfinite(self.success):
             raise UsageProblem(f"--success must be a reward, not {self.success}")
 

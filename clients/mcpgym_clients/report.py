@@ -38,9 +38,10 @@ def notes(summary: Mapping[str, Any]) -> list[str]:
             f"only {distinct} of {scored} episodes differ: games that repeat are no further samples, "
             "and the intervals may be too narrow" + _as_so_many(summary)
         )
-    elif _worth_less(summary):
+    elif (effective := summary.get("effective_sample_size")) is not None and 2 * effective <= scored:
         said.append(
-            f"the {scored} episodes tell at least as much as {_size(summary)} independent ones" + _as_so_many(summary)
+            f"the {scored} episodes tell only as much as {_size(summary)} independent ones: those of one task are alike"
+            + _as_so_many(summary)
         )
     calls = summary.get("tool_calls") or {"made": 1}  # a summary from before they were counted
     if scored and not any(calls.values()) and run.get("schema_hash") not in (None, schema_hash([])):
@@ -137,6 +138,8 @@ def _table(summary: Mapping[str, Any]) -> Table:
     ends = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in summary["stop_reasons"].items())
     table.add_section()
     episodes = f"{summary['episodes']}, {summary['scored']} scored, {summary['distinct_episodes']} distinct"
+    if _worth_less(summary):
+        episodes += f", worth at least {_size(summary)} independent ones"
     grid = Table.grid(padding=(0, 3, 0, 0))
     grid.add_row("[dim]episodes[/dim]", episodes)
     grid.add_row("[dim]ended by[/dim]", escaped(ends))

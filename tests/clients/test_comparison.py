@@ -257,7 +257,8 @@ def test_several_runs_are_compared_each_with_each_and_corrected(folder: Callable
     assert ranked[2]["p_corrected"] == max(ranked[2]["p"], ranked[1]["p_corrected"])
     assert "3 comparisons" in shown(found)
     equal = judged(runs[0], runs[0], runs[0])
-    assert shown(equal).count("not distinguishable") == 3
+    assert "Not distinguishable in reward: A and B, A and C, B and C." in shown(equal)
+    assert "All can be told apart." in shown(judged(*(folder(of([value] * 8)) for value in (0.0, 1.0, 2.0))))
 
 
 def test_the_bootstrap_agrees_where_the_t_interval_is_right(folder: Callable[..., Path]) -> None:
