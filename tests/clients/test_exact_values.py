@@ -73,6 +73,7 @@ def test_a_value_that_cannot_be_found_fails_after_the_results_are_written(
     ("words", "why"),
     [
         (("reverse-text", "-p", "random", "-n", "1"), "gives no game tree"),
+        (("tic-tac-toe", "-p", "random", "-n", "1", "--max-cost", "1"), "no budget counts that"),
         (("tic-tac-toe", "-p", "teacher:skill=2", "-n", "1"), "from 0 to 1"),
     ],
 )
