@@ -27,11 +27,11 @@ class States(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     kept: dict[str, bytes] = {}
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         """Read one."""
         self._answer(self.kept.get(self.headers["X-Verifiers-State-Route"], b"{}"))
 
-    def do_PUT(self) -> None:  # noqa: N802
+    def do_PUT(self) -> None:
         """Write one."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.kept[self.headers["X-Verifiers-State-Route"]] = body

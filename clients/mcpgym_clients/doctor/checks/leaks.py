@@ -50,7 +50,7 @@ async def _phase(context: Context, outcome: Outcome, pid: int | None, era: Era, 
     for _ in range(PARTS):
         failed += await _sessions(context, count // PARTS, era, well)
         if pid is not None:
-            await asyncio.sleep(SETTLE_SECONDS)
+            await asyncio.sleep(SETTLE_SECONDS / (10 if context.quick else 1))
             measured.append(held(pid))
     ended = "closed" if well else "abandoned"
     told = f"{count} sessions ({era}) opened, used and {ended}"

@@ -65,6 +65,9 @@ async def _idle(context: Context, outcome: Outcome) -> None:
         assert isinstance(client, HttpConnection)
         await list_page(client)
         before = client.open_connections()
+        if before == 0:
+            outcome.warn("it closes the connection after each answer", "Keep connections: opening them costs most.")
+            return
         closed_after = None
         started = time.monotonic()
         while time.monotonic() - started < IDLE_SECONDS:
@@ -72,9 +75,7 @@ async def _idle(context: Context, outcome: Outcome) -> None:
             if client.open_connections() < before:
                 closed_after = time.monotonic() - started
                 break
-        if before == 0:
-            outcome.warn("it closes the connection after each answer", "Keep connections: opening them costs most.")
-        elif closed_after is not None:
+        if closed_after is not None:
             outcome.warn(
                 f"it closes an idle connection after {closed_after:.1f} s",
                 "A client that calls at that moment meets a closing connection: keep them for two minutes or more "

@@ -1,0 +1,95 @@
+"""What the doctor calls, and with what: arguments that fit whatever schema, and never more than is allowed."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from mcpgym_clients.doctor.calls import Permission, example, example_arguments, parse_calls
+from mcpgym_clients.failures import UsageProblem
+
+bounds = st.integers(-50, 50)
+leaves: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.just({"type": "boolean"}),
+    st.builds(lambda low, more: {"type": "integer", "minimum": low, "maximum": low + more}, bounds, st.integers(0, 9)),
+    st.builds(lambda low: {"type": "integer", "exclusiveMinimum": low}, bounds),
+    st.builds(lambda high: {"type": "number", "maximum": high}, bounds),
+    st.builds(
+        lambda low, more: {"type": "string", "minLength": low, "maxLength": low + more},
+        st.integers(0, 40), st.integers(0, 5),
+    ),
+    st.builds(lambda words: {"enum": words}, st.lists(st.text(max_size=3), min_size=1, max_size=3)),
+    st.builds(lambda word: {"const": word}, st.text(max_size=3)),
+    st.just({"anyOf": [{"type": "null"}, {"type": "integer"}]}),
+    st.just({"type": ["string", "null"]}),
+    st.just({"$ref": "#/$defs/word"}),
+)  # fmt: skip
+schemas = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(lambda item, low: {"type": "array", "items": item, "minItems": low}, inner, st.integers(0, 3)),
+        st.builds(
+            lambda fields: {"type": "object", "properties": fields, "required": sorted(fields)},
+            st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+        ),
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(schemas, st.integers(0, 5))
+def test_examples_fit_their_schema(schema: dict[str, Any], seed: int) -> None:
+    root = {**schema, "$defs": {"word": {"type": "string", "minLength": 3}}}
+    Draft202012Validator(root).validate(example(root, Random(seed), root))
+
+
+WORDS = ["type", "properties", "required", "items", "anyOf", "enum", "minLength", "maximum", "$ref", "allOf"]
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(WORDS) | st.text(max_size=3), inner),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(anything)
+def test_no_schema_however_wrong_is_too_much(schema: Any) -> None:
+    assert isinstance(example_arguments({"name": "x", "inputSchema": schema}, Random(0)), dict)
+    assert isinstance(Permission().plan([{"name": "x", "inputSchema": schema, "annotations": schema}]), list)
+
+
+def tool(name: str, **hints: bool) -> dict[str, Any]:
+    return {"name": name, "inputSchema": {"type": "object"}, "annotations": hints}
+
+
+TOOLS = [tool("plain"), tool("wipe", destructiveHint=True), tool("look", readOnlyHint=True)]
+
+
+@pytest.mark.parametrize(
+    ("permission", "called"),
+    [
+        (Permission(), ["look", "plain"]),
+        (Permission(read_only=True), ["look"]),
+        (Permission(named=parse_calls(['wipe={"all": true}'])), ["wipe"]),
+        (Permission(named=parse_calls(["wipe"]), read_only=True), ["wipe"]),
+    ],
+)
+def test_only_what_is_allowed_is_called(permission: Permission, called: list[str]) -> None:
+    assert [call.tool for call in permission.plan(TOOLS)] == called
+
+
+def test_of_many_tools_some_that_read_and_some_that_change_are_called() -> None:
+    many = [tool(f"look{i}", readOnlyHint=True) for i in range(9)] + [tool(f"do{i}") for i in range(9)]
+    assert [call.tool for call in Permission().plan(many)] == ["look0", "look1", "look2", "do0", "do1", "do2"]
+
+
+@pytest.mark.parametrize("text", ["add={", "add=4", "=3", "add=[1]"])
+def test_a_call_that_cannot_be_read_says_how_to_write_it(text: str) -> None:
+    with pytest.raises(UsageProblem, match=r"--call"):
+        parse_calls([text])

@@ -1,0 +1,37 @@
+"""The reports in the documents are what the doctor says today: each check's verdict is compared with a fresh one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.doctor.__main__ import IN_CI, REPORTS
+
+UNSTEADY = {"waiting", "leaks"}
+"""Checks whose verdict depends on time and load, and on how many sessions there were."""
+ROW = re.compile(r"^\| ([\w-]+) \| (pass|warn|fail|skipped) \|", re.MULTILINE)
+
+
+def verdicts(report: Path) -> dict[str, str]:
+    return dict(ROW.findall(report.read_text(encoding="utf-8")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", IN_CI)
+def test_a_report_says_what_the_doctor_says(name: str) -> None:
+    written = verdicts(REPORTS / f"{name}.md")
+    made = IN_CI[name](True)
+    fresh = {outcome.name: outcome.verdict.value for outcome in made.outcomes}
+    assert set(written) == set(fresh)
+    differ = {check for check in fresh if fresh[check] != written[check]} - UNSTEADY
+    assert not differ, [outcome for outcome in made.outcomes if outcome.name in differ]
+
+
+def test_what_the_reports_must_show() -> None:
+    """Ours fails nothing; a server keyed on session ids and a peer that keeps no order fail where they are known to."""
+    ours = [verdicts(REPORTS / "ours-http.md"), verdicts(REPORTS / "ours-stdio.md")]
+    assert {verdict for report in ours for verdict in report.values()} <= {"pass", "skipped"}
+    assert verdicts(REPORTS / "fastmcp-sessions.md")["isolation"] == "fail"
+    assert verdicts(REPORTS / "verifiers-toolset.md")["retries"] == "fail"
+    assert all(len(report) >= 12 for report in ours)
