@@ -15,12 +15,13 @@ from mcpgym.control import ControlPlane, LocalControl
 from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes
 from mcpgym.errors import ConfigurationError, UnknownNameError
-from mcpgym.registry import configure, environment_names, load_environment
+from mcpgym.registry import configure
 from mcpgym_clients.connection import own_server, running_server
 from mcpgym_clients.console import escaped, out, warn
 from mcpgym_clients.failures import FAILURE, CommandFailed, UsageProblem
 from mcpgym_clients.files import TRACES, require_place
 from mcpgym_clients.progress import RunProgress
+from mcpgym_clients.recorded_environments import recorded_environments
 from mcpgym_clients.replay_report import Results
 from mcpgym_clients.runs import find_runs, load_run
 from mcpgym_rl.files import write_atomically
@@ -142,7 +143,7 @@ async def _arena(
     lane_name = options.lane or ("control" if options.server is None else "mcp")
     async with contextlib.AsyncExitStack() as stack:
         control: ControlPlane
-        local = _installed(names, options.environments, optional=options.server is not None)
+        local = recorded_environments(names, options.environments, optional=options.server is not None)
         if options.server is not None:
             control = await stack.enter_async_context(running_server(options.server, options.secret_file))
             served = {info.name: (info.version, info.reproducible) for info in await control.environments()}
@@ -158,28 +159,6 @@ async def _arena(
         lane = McpLane(control) if lane_name == "mcp" else ControlLane(control)
         stack.push_async_callback(lane.aclose)
         yield lane, _rules(served, local)
-
-
-def _installed(names: Sequence[str], written: Sequence[str], *, optional: bool) -> Environments:
-    """The environments called ``names``, from those written down and those installed.
-
-    A name in a trace is somebody else's text: it never makes this process import a module that no package registered.
-    """
-    given = {made.name: made for made in map(load_environment, written)}
-    found: dict[str, Environment[Any, Any, Any]] = {}
-    for name in names:
-        if name in given:
-            found[name] = given[name]
-        elif name in environment_names():
-            with contextlib.suppress(ConfigurationError) if optional else contextlib.nullcontext():
-                found[name] = load_environment(name)
-        elif not optional:
-            there = ", ".join(environment_names())
-            raise ConfigurationError(
-                f"the environment {name[:80]!r} of these traces is not installed here (there is: {there}); "
-                "say where it is: --env module:Class, or who serves it: --server ADDRESS"
-            )
-    return found
 
 
 def _tell_versions(
