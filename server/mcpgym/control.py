@@ -274,7 +274,7 @@ class LocalControl:
             except EpisodeError as error:
                 results[place] = CallResult(str(error), is_error=True, done=True)
                 continue
-            episode.saw("control")
+            episode.by_control = True
             answer = episode.call_now(call.name, call.arguments, call.key)
             if answer is None:
                 waiting[call.token] = [place]

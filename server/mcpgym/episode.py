@@ -73,7 +73,8 @@ class Episode:
     last_used: float = field(default_factory=time.monotonic)
     opened: float = field(default_factory=time.time)
     scorings: int = 0
-    _clients: set[tuple[str, Any, Any]] = field(default_factory=set)
+    by_control: bool = False
+    _clients: set[tuple[Any, Any]] = field(default_factory=set)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _twins: Twins = field(default_factory=Twins)
     _logged: int = 0
@@ -89,22 +90,23 @@ class Episode:
         """Whether a call is being answered now."""
         return self._lock.locked() or bool(self._twins.flights)
 
-    def saw(self, lane: str, name: Any = None, version: Any = None) -> None:
-        """A call came by ``lane`` (``mcp``, ``control``), or a client gave its name there: both may be anything."""
-        try:
-            if (lane, name, version) in self._clients:
-                return
-        except TypeError:
-            pass
-        if len(self._clients) >= MAX_CLIENTS or (name is None and any(known[0] == lane for known in self._clients)):
+    def saw(self, name: Any = None, version: Any = None) -> None:
+        """A call came over MCP, or a client introduced itself there. What it calls itself may be anything.
+
+        (A call over the control plane sets ``by_control``: that lane is counted in single microseconds.)
+        """
+        if type(name) is str and type(version) is str and (name, version) in self._clients:
             return
-        texts = (sendable(text[:MAX_CLIENT_NAME]) if isinstance(text, str) else None for text in (name, version))
-        self._clients.add((lane, *texts))  # type: ignore[arg-type]
+        if len(self._clients) >= MAX_CLIENTS or (name is None and self._clients):
+            return
+        texts = [sendable(text[:MAX_CLIENT_NAME]) if isinstance(text, str) else None for text in (name, version)]
+        self._clients.add((texts[0], texts[1]))
 
     def seen(self) -> list[dict[str, str | None]]:
         """Who called, as far as the server itself saw: the lane, and what an MCP client calls itself."""
         rows = sorted(self._clients, key=lambda row: [str(text) for text in row])
-        return [{"lane": lane, "name": name, "version": version} for lane, name, version in rows]
+        control = [{"lane": "control", "name": None, "version": None}] if self.by_control else []
+        return [*control, *({"lane": "mcp", "name": name, "version": version} for name, version in rows)]
 
     def call_now(self, name: str, arguments: Mapping[str, Any] | None, key: str | None = None) -> CallResult | None:
         """What :meth:`call` answers where that takes no waiting (an inline tool, and nothing else runs); else None."""

@@ -284,7 +284,7 @@ def test_names_that_somebody_wrote_are_no_markup(command: Callable, key: Signing
         control = LocalControl(Episodes.of("tic-tac-toe"), signer=Signer(key))
         token = (await control.open("tic-tac-toe", split="test", index=0)).token
         await control.step([Call(token, "play", {"position": 4})])
-        control.episodes.get(token).saw("mcp", HOSTILE, HOSTILE)
+        control.episodes.get(token).saw(HOSTILE, HOSTILE)
         score = await control.score(token, [], claims={"policy": HOSTILE, "harness": HOSTILE, "options": HOSTILE})
         await control.aclose()
         return score.receipt

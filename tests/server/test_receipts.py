@@ -400,11 +400,11 @@ def test_no_more_than_a_few_clients_are_kept() -> None:
         episodes = desk()
         episode = await episodes.open("desk", split="train", index=0)
         for number in range(100):
-            episode.saw("mcp", f"client {number}", [number])
-        episode.saw("control")
+            episode.saw(f"client {number}", [number])
+        episode.by_control = True
         return episode.seen()
 
-    assert len(asyncio.run(script())) == 8
+    assert len(asyncio.run(script())) == 9
 
 
 def test_nothing_of_a_receipt_reaches_a_player() -> None:

@@ -158,9 +158,9 @@ class EpisodePlayer(_OneEpisode):
     def saw(self, client: Any) -> None:
         """Note it in the episode, for its receipt."""
         if isinstance(client, dict):
-            self.episode.saw("mcp", client.get("name"), client.get("version"))
+            self.episode.saw(client.get("name"), client.get("version"))
         else:
-            self.episode.saw("mcp")
+            self.episode.saw()
 
     async def call(self, name: str, arguments: Mapping[str, Any], key: str | None) -> CallResult:
         """The episode's answer."""
