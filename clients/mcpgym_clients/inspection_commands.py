@@ -98,11 +98,13 @@ def scan(
     seed: Annotated[int, typer.Option("--seed", help="The same seed plants the same canaries and plays alike.")] = 0,
     allow: Annotated[
         list[str] | None,
-        typer.Option("--allow", metavar="TEXT", help="A hidden value that players may see all the same; repeatable."),
+        typer.Option(
+            "--allow", metavar="PLACE", help="What is hidden and may be seen, as info.difficulty; repeatable."
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="PART", help="Do this alone: play, attack or stdio; repeatable."),
+        typer.Option("--only", metavar="PART", help="Do this alone, as play, routes or stdio; repeatable."),
     ] = None,
     canary: Annotated[
         list[str] | None,

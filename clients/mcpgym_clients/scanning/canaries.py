@@ -78,9 +78,12 @@ class Canaries:
         self, kind: Kind, label: str, value: Value, *, owner: str = "", unseen_by: frozenset[str] = frozenset()
     ) -> bool:
         """Look for ``value`` from now on; False where it has no form that could be told from chance."""
+        key = (kind, label, value, owner)
+        if key in self._found:
+            return True
         if not forms(value):
             return False
-        self._found.setdefault((kind, label, value, owner), Canary(kind, label, value, owner, unseen_by))
+        self._found[key] = Canary(kind, label, value, owner, unseen_by)
         return True
 
     def text(self, *where: object) -> str:

@@ -22,7 +22,7 @@ def run(
     *,
     config: Sequence[str] = (),
     seed: int = 0,
-    stdio: bool = True,
+    only: Sequence[str] = (),
     allow: Sequence[str] = (),
     canaries: Sequence[str] = (),
     play: bool = False,
@@ -37,7 +37,7 @@ def run(
         UnknownNameError, ConfigurationError: there is no such environment or configuration.
     """
     remote = name.startswith(("http://", "https://"))
-    _refuse_contradictions(remote, config, stdio, allow, canaries, play, headers)
+    _refuse_contradictions(remote, config, only, allow, canaries, play, headers)
     with talk().status(f"scanning {escaped(name)} …"):
         if remote:
             from mcpgym_clients.scanning.remote import scan_url
@@ -45,10 +45,10 @@ def run(
             report = scan_url(name, canaries=canaries, play=play, headers=headers, seed=seed)
         else:
             from mcpgym.registry import load_environment
-            from mcpgym_clients.scanning.scan import scan_environment
+            from mcpgym_clients.scanning.scan import PARTS, scan_environment
 
             environment = load_environment(name, parse_config(config, [name])[name])
-            report = scan_environment(environment, seed=seed, stdio=stdio, allow=allow)
+            report = scan_environment(environment, seed=seed, parts=only or PARTS, allow=allow)
     if json_file is not None:
         _write(json_file, report)
     show(report)
@@ -110,14 +110,14 @@ def _write(file: Path, report: ScanReport) -> None:
 def _refuse_contradictions(
     remote: bool,
     config: Sequence[str],
-    stdio: bool,
+    only: Sequence[str],
     allow: Sequence[str],
     canaries: Sequence[str],
     play: bool,
     headers: Sequence[str],
 ) -> None:
     if remote:
-        wrong = {"--config": config, "--no-stdio": not stdio, "--allow": allow}
+        wrong: dict[str, object] = {"--config": config, "--only": only, "--allow": allow}
         what = "belongs to an environment that is served here, and this is the URL of a server that runs already"
     else:
         wrong = {"--canary": canaries, "--play": play, "--header": headers}

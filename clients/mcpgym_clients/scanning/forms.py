@@ -11,13 +11,14 @@ from __future__ import annotations
 import base64
 import binascii
 import codecs
+import functools
 import hashlib
 import html
 import re
 import struct
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import unquote_to_bytes
 
 SHORTEST = 8
@@ -26,6 +27,8 @@ DIGITS = 9
 """Significant digits of a number that are enough to know it again, so that rounding hides little."""
 PIECE = 10
 """Characters of a long secret's beginning and end that are looked for by themselves."""
+NUMBER = 16
+"""Bytes that may be shown as one number."""
 MAX_TEXT = 400_000
 """Characters of one text that are decoded; the rest is looked through as it is."""
 
@@ -68,7 +71,8 @@ def squeezed(text: str) -> str:
     return _NOT_PLAIN.sub("", text.lower())
 
 
-def forms(value: str | int | float | bytes) -> dict[str, str]:
+@functools.lru_cache(maxsize=8192, typed=True)
+def forms(value: str | int | float | bytes) -> Mapping[str, str]:
     """How a secret may be written: squeezed text, and the name of the form it is in.
 
     Forms of fewer than ``SHORTEST`` characters are left out; a secret that has none cannot be looked for.
@@ -87,8 +91,9 @@ def forms(value: str | int | float | bytes) -> dict[str, str]:
     elif isinstance(value, bytes):
         add("as Python writes bytes", repr(value)[2:-1])
         _add_bytes(value, add, "")
-        if len(value) <= 8:
+        if len(value) <= NUMBER:
             _add_int(int.from_bytes(value, "big"), add)
+            _add_int(int.from_bytes(value, "little"), add)
     else:
         _add_text(value, add)
     return found

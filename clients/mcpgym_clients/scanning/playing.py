@@ -19,9 +19,9 @@ from mcpgym_clients.scanning.canaries import Canaries, Kind
 from mcpgym_clients.scanning.record import Exchange, Recording
 from mcpgym_clients.scanning.wires import Wire, call, is_error, survey, text_of
 
-MOST_TURNS = 30
+MOST_TURNS = 40
 """Turns of one watched episode."""
-HOSTILE = 12
+HOSTILE = 24
 """Calls with nonsense for arguments that one episode gets."""
 DONE_KEY = "mcpgym/done"
 
@@ -53,13 +53,16 @@ class Played:
 
 
 def scripts(environment: Environment[Any, Any, Any], seed: int) -> Iterator[Script]:
-    """The policies that play: the environment's own, its teacher, one at random, and one that sends nonsense."""
+    """The policies that play: the environment's own, its teacher, one at random, one that only talks, and one that
+    sends nonsense."""
     for name, policy in environment.reference_policies().items():
         yield Script(name, policy)
     if (teacher := environment.teacher(0.5)) is not None:
         yield Script("teacher", teacher)
     tools = [(tool.name, tool.parser.schema) for tool in environment.tools.values()]
     yield Script("anything", at_random(tools))
+    if tools:
+        yield Script("talk", at_random(()))
     yield Script("nonsense", planned(nonsense(tools, Random(seed))))
 
 

@@ -85,7 +85,7 @@ async def _scan(url: str, given: Sequence[str], play: bool, headers: Sequence[st
     await attack_names(target, listed)
     report.attacks = dict(target.attempts)
     _say_what_was_not_done(report, len(canaries), play)
-    finish(report, recording, canaries, ())
+    finish(report, recording, canaries)
     report.seconds = round(time.monotonic() - began, 2)
     return report
 

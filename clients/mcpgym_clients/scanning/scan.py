@@ -9,7 +9,7 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -18,7 +18,7 @@ from typing import Any
 from mcpgym.asking import settle
 from mcpgym.control import OpenedEpisode
 from mcpgym.environment import Environment
-from mcpgym.errors import McpgymError
+from mcpgym.errors import McpgymError, UnknownNameError
 from mcpgym.registry import load_environment
 from mcpgym.serving import Serving, serving
 from mcpgym_clients.scanning.attacks.headers import attack_headers
@@ -37,10 +37,13 @@ from mcpgym_clients.scanning.report import ScanReport
 from mcpgym_clients.scanning.search import excerpt, search
 from mcpgym_clients.scanning.stage import Place, Stage
 from mcpgym_clients.scanning.stdio import ERRORS, scan_stdio
-from mcpgym_clients.scanning.task_planting import HIDING, leaves
+from mcpgym_clients.scanning.task_planting import HIDING, kind_of_place, leaves
 from mcpgym_clients.scanning.watching import WatchedEpisodes
 from mcpgym_clients.scanning.wires import LEGACY, MODERN, HttpWire, call, survey, text_of
 
+ATTACKS = ("routes", "headers", "malformed", "tokens", "names")
+PARTS = ("play", *ATTACKS, "stdio")
+"""What a scan does: play over HTTP in every lane, each kind of attack from a player's URL, and play over stdio."""
 LOG = "server's log"
 VARIABLE = "MCPGYM_SCAN_CANARY"
 PAST_THE_FAST_LANE = "application/json, text/event-stream, */*;q=0.1"
@@ -62,7 +65,7 @@ def scan_environment(
     *,
     config: Mapping[str, Any] | None = None,
     seed: int = 0,
-    stdio: bool = True,
+    parts: Collection[str] = PARTS,
     allow: Sequence[str] = (),
 ) -> ScanReport:
     """Scan an environment for leaks.
@@ -71,26 +74,29 @@ def scan_environment(
         environment: an instance, or the name of an installed one (or ``module:Class``).
         config: with a name, its configuration.
         seed: the same seed plants the same canaries and plays the same games.
-        stdio: whether to serve it over stdio too, which takes seconds more.
-        allow: texts that players may see, though they are hidden in a task.
+        parts: which of ``PARTS`` to do: all, unless there is a hurry.
+        allow: places of a task (``info.difficulty``) whose values players may see, though they are hidden by name.
 
     Returns:
         What was found and what was looked at; ``report.ok`` when nothing leaked.
 
     Raises:
-        UnknownNameError, ConfigurationError: there is no such environment or configuration.
+        UnknownNameError, ConfigurationError: there is no such environment, configuration or part.
         McpgymError: it cannot be played at all.
     """
     if isinstance(environment, str):
         environment = load_environment(environment, config)
-    return asyncio.run(_Scan(environment, seed, stdio, allow).run())
+    for part in parts:
+        if part not in PARTS:
+            raise UnknownNameError("part of a scan", part, PARTS)
+    return asyncio.run(_Scan(environment, seed, parts, allow).run())
 
 
 @dataclass
 class _Scan:
     environment: Environment[Any, Any, Any]
     seed: int
-    stdio: bool
+    parts: Collection[str]
     allow: Sequence[str]
     recording: Recording = field(default_factory=Recording)
 
@@ -99,9 +105,15 @@ class _Scan:
         self.canaries = canaries = Canaries(self.seed)
         self.report = report = ScanReport(self.environment.name, self.environment.version, self.seed)
         self.places = _places(self.environment)
-        kept, self.bits = await rehearse(self.environment, self.places, canaries)
+        known = {kind_of_place(path) for place in self.places for path, _ in leaves(self.environment.task_at(*place))}
+        for name in self.allow:
+            if name not in known:
+                raise UnknownNameError("place of a task", name, known)
+        with _log(Recording()):
+            kept, self.bits = await rehearse(self.environment, self.places, canaries)
         self.plan = Plan(canaries)
         self.plan.tasks.kept = kept
+        self.plan.tasks.allowed = set(self.allow)
         self._say_what_is_not_planted(kept)
         secret, variable = canaries.text("secret") * 2, canaries.text("variable")
         canaries.watch(Kind.SECRET, "the control plane's secret", secret)
@@ -112,15 +124,19 @@ class _Scan:
         look_at_what_never_changes(self.environment, report)
         with _variable(variable), _log(self.recording):
             async with serving(episodes, secret=secret) as server:
-                await self._play(server, made)
-                await self._attack(server, made)
-            if self.stdio:
+                if "play" in self.parts:
+                    await self._play(server, made)
+                if not set(ATTACKS).isdisjoint(self.parts):
+                    await self._attack(server, made)
+            if "stdio" in self.parts:
                 variables = {VARIABLE: variable, "MCPGYM_CONTROL_SECRET": secret}
                 await scan_stdio(
                     self.environment, self.places[-1], canaries, self.recording, report,
-                    kept=kept, bits=self.bits, variables=variables,
+                    kept=kept | set(self.allow), bits=self.bits, variables=variables,
                 )  # fmt: skip
-        finish(report, self.recording, canaries, self.allow)
+        finish(report, self.recording, canaries)
+        if left := [part for part in PARTS if part not in self.parts]:
+            report.note(f"not done: {', '.join(left)}")
         report.seconds = round(time.monotonic() - began, 2)
         return report
 
@@ -134,7 +150,7 @@ class _Scan:
                 return HttpWire(self.recording, lane, address, era, owner=opened.token, accept=accept)
 
             stage = Stage(theatre, self.plan, self.report, wire, self.bits)
-            for turn, script in enumerate(scripts(self.environment, self.seed)):
+            for turn, script in enumerate(scripts(self.environment, self.seed + number)):
                 place = self.places[(turn + number) % len(self.places)]
                 await stage.watch(script, place, look_around=turn == 0)
             for path in ("/mcp", f"/{made.name}/mcp"):
@@ -191,13 +207,18 @@ class _Scan:
         inside = Inside(server.control, address, server.secret, made.name, another)
         target = Target(Address.of(str(mine.url)), self.recording, self.report, inside, mine.token)
         self._look_at_the_socket(control.path)
-        await attack_routes(target)
-        await attack_headers(target)
-        await attack_malformed(target)
-        target.address = Address.of(str((await another()).url))
-        target.owner = str(target.token)
-        await attack_tokens(target)
-        await attack_names(target, made.tools, list(server.episodes.environments))
+        attacks: dict[str, Callable[[], Awaitable[None]]] = {
+            "routes": lambda: attack_routes(target),
+            "headers": lambda: attack_headers(target),
+            "malformed": lambda: attack_malformed(target),
+            "tokens": lambda: attack_tokens(target),
+            "names": lambda: attack_names(target, made.tools, list(server.episodes.environments)),
+        }
+        for name in ATTACKS:
+            if name in self.parts:
+                opened = await another()  # what came before may have ended the last
+                target.address, target.owner = Address.of(str(opened.url)), opened.token
+                await attacks[name]()
         self.report.attacks = dict(target.attempts)
         self.report.episodes += theatre.played
 
@@ -243,9 +264,9 @@ def look_at_what_never_changes(environment: Environment[Any, Any, Any], report: 
                         )
 
 
-def finish(report: ScanReport, recording: Recording, canaries: Canaries, allow: Sequence[str]) -> None:
+def finish(report: ScanReport, recording: Recording, canaries: Canaries) -> None:
     """Look through all that was recorded, and count it."""
-    search(recording, canaries, report, allow, operators=OPERATORS)
+    search(recording, canaries, report, operators=OPERATORS)
     for text, places in recording.texts.items():
         if (found := INNARDS.search(text)) is None:
             continue

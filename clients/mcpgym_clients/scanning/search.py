@@ -41,7 +41,6 @@ def search(
     recording: Recording,
     canaries: Iterable[Canary],
     report: ScanReport,
-    allowed: Iterable[str] = (),
     *,
     operators: Container[str] = (),
 ) -> None:
@@ -51,10 +50,9 @@ def search(
         recording: what was answered.
         canaries: what is looked for.
         report: where findings go.
-        allowed: values that may be seen.
         operators: channels in which nothing but the control plane's secret is looked for.
     """
-    needles = Needles(canary for canary in canaries if canary.shown not in allowed)
+    needles = Needles(canaries)
     report.forms = needles.count
     said: dict[bytes, set[Canary]] = {}
     for text, places in recording.texts.items():

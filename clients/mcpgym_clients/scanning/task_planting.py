@@ -64,11 +64,14 @@ def canary_for(canaries: Canaries, task: str, path: Path, value: Value) -> Value
 
 
 class TaskPlanting:
-    """Plants tasks; ``kept`` names the kinds of places that stay as they are, for the environment needs them so."""
+    """Plants tasks. ``kept`` names the kinds of places that stay as they are, for the environment needs them so, and
+    ``allowed`` those whose values may be seen.
+    """
 
     def __init__(self, canaries: Canaries) -> None:
         self.canaries = canaries
         self.kept: set[str] = set()
+        self.allowed: set[str] = set()
 
     def planted(self, task: Task) -> Task:
         """``task`` with canaries in it."""
@@ -95,7 +98,7 @@ class TaskPlanting:
         for path, value in leaves(task):
             planted = kind_of_place(path) not in self.kept
             distinctive = len(str(value)) >= (12 if isinstance(value, str) else 7)
-            if not distinctive or (not planted and str(value) in shown):
+            if kind_of_place(path) in self.allowed or not distinctive or (not planted and str(value) in shown):
                 continue
             self.canaries.watch(Kind.INFO, f"{'.'.join(map(str, path))} of task {task.id}", value)
 
