@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.doctor.__main__ import IN_CI, REPORTS
 
-UNSTEADY = {"waiting", "leaks"}
-"""Checks whose verdict depends on time and load, and on how many sessions there were."""
+UNSTEADY = {"waiting", "leaks", "shutdown"}
+"""Checks that warn or not by time and load, and by how many sessions there were; only a failure is compared."""
 ROW = re.compile(r"^\| ([\w-]+) \| (pass|warn|fail|skipped) \|", re.MULTILINE)
 
 
@@ -24,14 +24,15 @@ def test_a_report_says_what_the_doctor_says(name: str) -> None:
     made = IN_CI[name](True)
     fresh = {outcome.name: outcome.verdict.value for outcome in made.outcomes}
     assert set(written) == set(fresh)
-    differ = {check for check in fresh if fresh[check] != written[check]} - UNSTEADY
+    differ = {check for check in fresh if fresh[check] != written[check]}
+    differ -= {check for check in UNSTEADY & set(fresh) if "fail" not in (fresh[check], written[check])}
     assert not differ, [outcome for outcome in made.outcomes if outcome.name in differ]
 
 
 def test_what_the_reports_must_show() -> None:
     """Ours fails nothing; a server keyed on session ids and a peer that keeps no order fail where they are known to."""
     ours = [verdicts(REPORTS / "ours-http.md"), verdicts(REPORTS / "ours-stdio.md")]
-    assert {verdict for report in ours for verdict in report.values()} <= {"pass", "skipped"}
+    assert {verdict for report in ours for verdict in report.values()} <= {"pass", "skipped", "warn"}
     assert verdicts(REPORTS / "fastmcp-sessions.md")["isolation"] == "fail"
     assert verdicts(REPORTS / "verifiers-toolset.md")["retries"] == "fail"
     assert all(len(report) >= 12 for report in ours)

@@ -72,6 +72,16 @@ class Context:
             await self.subject.leave(place)
 
     @contextlib.asynccontextmanager
+    async def fresh(self) -> AsyncIterator[Connection]:
+        """A client whose calls are the first that its state sees, where the server keeps clients apart."""
+        if self.subject.transport == "stdio":
+            async with self.alone(self.era) as connection:
+                yield connection
+        else:
+            async with self.client() as connection:
+                yield connection
+
+    @contextlib.asynccontextmanager
     async def alone(self, era: Era, place: str | None = None) -> AsyncIterator[Connection]:
         """A client that nobody else uses, at ``place``."""
         connection = await self.subject.connect(era, place=place)
@@ -129,3 +139,8 @@ async def list_tools(connection: Connection) -> tuple[list[Mapping[str, Any]], A
         if not isinstance(cursor, str) or not cursor:
             break
     return tools, answer
+
+
+def tools_counted(count: int) -> str:
+    """``1 tool``, ``2 tools``."""
+    return f"{count} tool{'' if count == 1 else 's'}"

@@ -175,7 +175,7 @@ def headers_of(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, colon, value = text.partition(":")
         if not colon or not name.strip() or any(ord(letter) < 32 for letter in text):
-            raise UsageProblem(f"--header {name!r}…: write NAME: VALUE")  # a value may be a secret
+            raise UsageProblem("--header: write NAME: VALUE")  # what was written may be a secret
         found[name.strip()] = value.strip()
     return found
 

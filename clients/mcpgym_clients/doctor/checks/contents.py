@@ -18,7 +18,7 @@ async def contents(context: Context, outcome: Outcome) -> None:
     if not context.plan:
         outcome.skip("no tool may be called", "Name one: --call TOOL=JSON.")
         return
-    async with context.client() as client:
+    async with context.fresh() as client:
         for planned in context.plan:
             answer = await call(client, planned.tool, dict(planned.arguments))
             if not answer.answered:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcpgym.schema import canonical_json
 from mcpgym_clients.doctor.calls import PlannedCall
-from mcpgym_clients.doctor.context import Context, list_tools
+from mcpgym_clients.doctor.context import Context, list_tools, tools_counted
 from mcpgym_clients.doctor.findings import Outcome
 from mcpgym_clients.doctor.wire import HANDSHAKE_VERSIONS, MODERN_VERSION, Connection, Era, brief, call
 
@@ -38,7 +38,7 @@ async def eras(context: Context, outcome: Outcome) -> None:
                 continue
             context.eras.append(era)
             context.tools[era] = tools
-            outcome.passed(f"{era}: {len(tools)} tools; {_who(client, context)}")
+            outcome.passed(f"{era}: {tools_counted(len(tools))}; {_who(client, context)}")
             if era is Era.MODERN:
                 await _discovery(client, outcome)
     if not context.eras:
@@ -95,10 +95,10 @@ async def _with_client(client: Any, context: Context) -> str:
     async with client:
         tools = (await client.list_tools()).tools
         if not context.plan:
-            return f"{len(tools)} tools"
+            return tools_counted(len(tools))
         planned = context.plan[0]
         result = await client.call_tool(planned.tool, dict(planned.arguments))
-        return f"{len(tools)} tools; {planned.tool} {'refused' if result.is_error else 'answered'}"
+        return f"{tools_counted(len(tools))}; {planned.tool} {'refused' if result.is_error else 'answered'}"
 
 
 def _who(client: Connection, context: Context) -> str:
@@ -180,7 +180,7 @@ async def _unknown_methods(context: Context, outcome: Outcome) -> None:
 async def _make_plan(context: Context) -> None:
     """Calls for the other checks; for each tool the first of a few arguments that it takes."""
     plans = [context.permission.plan(context.listed, seed) for seed in range(TRIES)]
-    async with context.client() as client:
+    async with context.fresh() as client:
         for planned in zip(*plans, strict=True):
             context.plan.append(await _taken(client, planned))
 

@@ -171,7 +171,7 @@ async def _one_address(context: Context, outcome: Outcome) -> None:
                 )
             else:
                 outcome.fail(
-                    f"{era}: a client's state is lost from call to call: alone in the other era it reads, and here: "
+                    f"{era}: a client's state is lost from call to call (what it reads in the other era | here): "
                     f"{_where(context.solo, third)}",
                     URL_ADVICE,
                 )
@@ -229,8 +229,8 @@ async def _key(context: Context, outcome: Outcome, era: Era, alone: list[Answer]
     elif owner.session is not None and same_session:
         outcome.warn(
             f"{era}: state hangs on the session id (Mcp-Session-Id): it follows the id to another connection, "
-            "and a client that opens a session for each call loses it",
-            "LangChain's default opens one for each call, and revision 2026-07-28 has none. " + URL_ADVICE,
+            "and a client that opens a session for each call (as LangChain's does by default) loses it",
+            URL_ADVICE,
         )
     else:
         outcome.warn(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcpgym.schema import MAX_INSTRUCTIONS, canonical_json, schema_faults
-from mcpgym_clients.doctor.context import Context, list_tools
+from mcpgym_clients.doctor.context import Context, list_tools, tools_counted
 from mcpgym_clients.doctor.findings import Outcome
 from mcpgym_clients.doctor.wire import brief
 
@@ -41,7 +41,7 @@ async def schemas(context: Context, outcome: Outcome) -> None:
     if len(faults) > MOST:
         outcome.warn(f"and {len(faults) - MOST} more of the kind", FIXED)
     if not faults:
-        outcome.passed(f"{len(tools)} tools at the fixed point: what is sent is what every model sees")
+        outcome.passed(f"{tools_counted(len(tools))} at the fixed point: what is sent is what every model sees")
     async with context.client() as client:
         instructions = (client.opening.result or {}).get("instructions")
         if isinstance(instructions, str) and (size := len(instructions.encode())) > MAX_INSTRUCTIONS:

@@ -38,8 +38,12 @@ async def shutdown(context: Context, outcome: Outcome) -> None:
         with contextlib.suppress(ProcessLookupError):
             client.process.send_signal(signal.SIGTERM)
 
-    await _end(outcome, "standard input closed after a session", await subject.connect(context.era), closed, ENDS)
-    await _end(outcome, "standard input closed before the first message", await _silent(subject, context), closed, ENDS)
+    started = time.monotonic()
+    client = await subject.connect(context.era)
+    starting = time.monotonic() - started
+    await _end(outcome, "standard input closed after a session", client, closed, ENDS)
+    client = await _silent(subject, context)
+    await _end(outcome, "standard input closed before the first message", client, closed, ENDS, starting)
     client = await subject.connect(context.era)
     await _in_mid_call(context, client)
     await _end(outcome, "standard input closed in mid-call", client, closed, ENDS)
@@ -73,14 +77,19 @@ async def _in_mid_call(context: Context, client: StdioConnection) -> None:
 
 
 async def _end(
-    outcome: Outcome, case: str, client: StdioConnection, how: Callable[[StdioConnection], None], advice: str
+    outcome: Outcome,
+    case: str,
+    client: StdioConnection,
+    how: Callable[[StdioConnection], None],
+    advice: str,
+    starting: float = 0.0,
 ) -> None:
-    """End it one way; judge how long it takes and what is left."""
+    """End it one way; judge how long it takes and what is left. ``starting``: seconds it may still need to start."""
     assert client.process is not None
     family = descendants(client.process.pid)
     started = time.monotonic()
     how(client)
-    ended = await client.ended(LATE_SECONDS)
+    ended = await client.ended(LATE_SECONDS + starting)
     seconds = time.monotonic() - started
     await asyncio.sleep(0.1)
     left = [pid for pid in family if alive(pid)]
@@ -88,7 +97,7 @@ async def _end(
         outcome.fail(f"{case}: still there after {LATE_SECONDS:g} s", advice)
     elif left:
         outcome.fail(f"{case}: {len(left)} of its child processes stay", "End what you started before you end.")
-    elif seconds > SOON_SECONDS:
+    elif seconds > SOON_SECONDS + starting:
         outcome.warn(f"{case}: ended after {seconds:.1f} s", f"Clients use force after {SOON_SECONDS:g} s.")
     else:
         code = client.process.returncode
