@@ -7,6 +7,8 @@ they cover: which episodes all rows have in common, which a row lacks, and which
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -164,7 +166,7 @@ def _row(who: RowKey, items: Sequence[Mapping[str, Any]], every: set[Pair], comm
         reward=_mean(scored),
         common=_mean([said for said in scored if _pair(said) in common]),
         outcomes={name: share([end == name for end in ends], tasks) for name in names},
-        distinct=len({(said["task"], said["calls"].get("hash"), said["transcript"]) for said in scored}),
+        distinct=len({(said["task"], str(said["calls"].get("hash")), said["transcript"]) for said in scored}),
         missing=len(every - times.keys()),
         repeated=sum(count > 1 for count in times.values()),
         unscored=len(items) - len(scored),
@@ -188,10 +190,19 @@ def _who(said: Mapping[str, Any]) -> RowKey:
     claims = said["claims"]
     return RowKey(
         policy=str(claims.get("policy", "not said")),
-        options=str(claims.get("options", "")),
+        options=_options(str(claims.get("options", ""))),
         harness=str(claims.get("harness", "not said")),
         client=_client(said["clients"]),
     )
+
+
+def _options(claimed: str) -> str:
+    """``{"temperature":0.5}`` as ``temperature=0.5``; what is written otherwise as it is."""
+    with contextlib.suppress(ValueError, RecursionError):
+        made = json.loads(claimed)
+        if isinstance(made, dict):
+            return ", ".join(f"{name}={json.dumps(value)}" for name, value in made.items())
+    return claimed
 
 
 def _client(seen: Iterable[Any]) -> str:

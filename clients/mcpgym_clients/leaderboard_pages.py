@@ -174,7 +174,8 @@ def html(found: Leaderboard) -> str:
             "title": clean(title(board)),
             "about": clean(about(board)),
             "rows": [
-                {"cells": [clean(text) for text in cells(row, board)], "width": _width(row)} for row in board.rows
+                {"cells": [clean(text) for text in cells(row, board)], "width": _width(row, board)}
+                for row in board.rows
             ],
         }
         for board in found.boards
@@ -184,8 +185,8 @@ def html(found: Leaderboard) -> str:
     return page.render(boards=boards, head=HEAD, numbers={3, 4, 5, 7}, notes=notes, foot=FOOT) + "\n"
 
 
-def _width(row: Row) -> str | None:
-    """A reward as a bar: for those that lie in 0 to 1, as most do."""
-    if row.reward is None or not 0 <= row.reward.mean <= 1:
+def _width(row: Row, board: Board) -> str | None:
+    """A reward as a bar, on boards whose rewards all lie in 0 to 1, as most do."""
+    if row.reward is None or not all(0 <= other.reward.mean <= 1 for other in board.rows if other.reward is not None):
         return None
     return f"{100 * row.reward.mean:.1f}"

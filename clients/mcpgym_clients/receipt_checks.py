@@ -131,6 +131,8 @@ def _trace_line(where: str, line: bytes, keys: Mapping[str, PublicKey]) -> Check
         return Checked(where, check_trace(trace, keys), trace=trace)
     except ReceiptRejected as problem:
         return Checked(where, problem=str(problem), trace=trace)
+    except RecursionError:
+        return Checked(where, problem="it is nested too deeply to be a trace of ours", trace=trace)
 
 
 def check_trace(trace: Trace, keys: Mapping[str, PublicKey]) -> Receipt:
@@ -168,6 +170,8 @@ def _calls(trace: Trace, signed: Mapping[str, Any]) -> Iterator[str]:
     count = signed.get("count")
     if type(count) is not int or count > len(trace.calls):
         yield f"it has {len(trace.calls)} calls, and the server logged {_shown(count)}"
+    elif not all(isinstance(call.name, str) for call in trace.calls):
+        yield "its calls are none: a call has a name"
     elif signed_calls(trace, count) != signed.get("hash"):
         yield "its calls are not those that the server logged"
     else:

@@ -48,7 +48,7 @@ def key(
 
 def verify(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH…", help="Receipts, traces, or folders of runs that hold them.")
+        list[Path], typer.Argument(metavar="PATH", help="Receipts, traces, or folders of runs that hold them.")
     ],
     keys: Keys = None,
     replay: Annotated[
@@ -71,7 +71,7 @@ def verify(
 
 
 def leaderboard(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Folders of runs, or files of receipts.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Folders of runs, or files of receipts.")],
     keys: Keys = None,
     format: Annotated[BoardFormat, typer.Option("--format", help="How it is written.")] = BoardFormat.MARKDOWN,
     out: Annotated[

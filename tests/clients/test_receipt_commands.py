@@ -134,6 +134,30 @@ def test_calls_after_the_end_are_in_no_log(key: SigningKey) -> None:
     check_trace(trace, keys(key))
 
 
+def test_traces_that_nobody_wrote_are_rejected_in_words(made: Path, key: SigningKey, tmp_path: Path) -> None:
+    data = json.loads((made / "traces.jsonl").read_text().splitlines()[0])
+    call, score = data["calls"][0], data["score"]
+    odd = [
+        {**data, "calls": [{**call, "name": 5}, *data["calls"][1:]]},
+        {**data, "calls": [{**call, "name": None, "result": None}] * len(data["calls"])},
+        {**data, "messages": [5, None, {"role": []}]},
+        {**data, "score": {**score, "components": ["x"], "total": {}}},
+        {**data, "score": {**score, "receipt": []}},
+        {**data, "score": {**score, "receipt": {"receipt": 1, "key": 2, "signature": 3}}},
+        {**data, "config": {"a": "DEEP"}},
+        {**data, "messages": ["DEEP"]},
+        {"schema": "mcpgym.trace/1"},
+        [],
+    ]
+    for depth in (400, 900, 100_000):
+        nested = "[" * depth + "]" * depth
+        lines = [json.dumps(item).replace('"DEEP"', nested) for item in odd]
+        (tmp_path / "traces.jsonl").write_text("\n".join(lines) + "\n")
+        found = list(check_file(tmp_path / "traces.jsonl", keys(key)))
+        assert len(found) == len(odd)
+        assert all(checked.problem for checked in found)
+
+
 def test_every_flip_of_a_byte_of_a_file_is_rejected(made: Path, key: SigningKey, tmp_path: Path) -> None:
     content = b"".join((made / "receipts.jsonl").read_bytes().splitlines(keepends=True)[:3])
     file = tmp_path / "receipts.jsonl"
@@ -243,6 +267,8 @@ def test_a_leaderboard_holds_what_was_verified_and_says_what_it_covers(
     assert command("eval", "tic-tac-toe", "-p", "expert", "-n", "8", "--out", "runs/expert")[0] == 0
     assert command("eval", "tic-tac-toe", "-p", "expert", "-n", "4", "--lane", "mcp", "--out", "runs/mcp")[0] == 0
     assert command("eval", "tic-tac-toe", "-p", "expert", "-n", "4", "--out", "runs/again")[0] == 0
+    turns = ["--max-turns", "9"]
+    assert command("eval", "reverse-text", "-p", "expert", *turns, "-n", "2", "--out", "runs/text")[0] == 0
     other = ["--config", "max_random_move_prob=0.5"]
     assert command("eval", "tic-tac-toe", "-p", "expert", *other, "-n", "3", "--out", "runs/other")[0] == 0
     own = load_signing_key(tmp_path / "signing.key").public.text
@@ -253,7 +279,8 @@ def test_a_leaderboard_holds_what_was_verified_and_says_what_it_covers(
     assert code == 0
     assert "did not sign" in err
     found = json.loads(out)
-    assert [len(board["rows"]) for board in found["boards"]] in ([3, 1], [1, 3])
+    assert sorted(len(board["rows"]) for board in found["boards"]) == [1, 1, 3]
+    assert [row["options"] for row in found["boards"][0]["rows"]] == ["max_turns=9"]
     assert "1 line was rejected and counts nowhere" in found["notes"]
     large = max(found["boards"], key=lambda board: len(board["rows"]))
     rows = {(row["policy"], row["client"]): row for row in large["rows"]}
@@ -267,13 +294,20 @@ def test_a_leaderboard_holds_what_was_verified_and_says_what_it_covers(
     scores = [traces[place].score for place in (*range(8), *range(4))]
     totals = [score.total for score in scores if score is not None and score.total is not None]
     assert played["reward"]["mean"] == pytest.approx(sum(totals) / 12)
-    small = min(found["boards"], key=lambda board: len(board["rows"]))
+    small = next(board for board in found["boards"] if board["config"].get("max_random_move_prob") == 0.5)
     assert small["rows"][0]["n"] == 2
     code, text, _ = command(*board)
     assert code == 0
     assert "8 of 24 episodes, 8 tasks, 16 missing, 4 repeated, only 8 distinct" in text
     assert command(*board, "--format", "html", "--out", "board.html")[0] == 0
-    assert "<td>expert</td>" in (tmp_path / "board.html").read_text()
+    page = (tmp_path / "board.html").read_text()
+    assert "<td>expert</td>" in page
+    assert page.count('class="bar"') == sum(
+        row["reward"]["mean"] <= 1
+        for board in found["boards"]
+        if all(other["reward"]["mean"] <= 1 for other in board["rows"])
+        for row in board["rows"]
+    )
 
 
 HOSTILE = "<script>alert(1)</script> | [x](http://evil.example) ![y](z) @team `a` \x1b[31m www.evil.example\n# h"

@@ -169,3 +169,8 @@ def test_openssl_reads_our_keys_and_makes_keys_that_we_read(tmp_path: Path) -> N
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", tmp_path / "theirs"], check=True)
     (tmp_path / "theirs").chmod(0o600)
     assert works(load_signing_key(tmp_path / "theirs"))
+
+
+def test_who_signs_nothing_imports_no_cryptography() -> None:
+    code = "import sys, mcpgym.receipts, mcpgym.control_client, mcpgym.episodes; print('cryptography' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"False"
