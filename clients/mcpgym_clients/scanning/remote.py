@@ -23,6 +23,7 @@ from mcpgym_clients.scanning.attacks.methods import attack_names
 from mcpgym_clients.scanning.attacks.routes import attack_routes
 from mcpgym_clients.scanning.attacks.target import Target
 from mcpgym_clients.scanning.canaries import Canaries, Kind
+from mcpgym_clients.scanning.forms import SHORTEST, squeezed
 from mcpgym_clients.scanning.playing import at_random
 from mcpgym_clients.scanning.raw_http import Address, send
 from mcpgym_clients.scanning.record import Recording
@@ -109,13 +110,15 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _watch(canaries: Canaries, text: str, place: int) -> None:
-    found = canaries.watch(Kind.GIVEN, f"canary {place}", text)
+    if len(squeezed(text)) < SHORTEST:
+        raise UsageProblem(
+            f"canary {place} is too short to be told from chance; give {SHORTEST} letters and digits or more"
+        )
+    canaries.watch(Kind.GIVEN, f"canary {place}", text)
     if re.fullmatch(r"-?\d{1,40}", text):
-        found |= canaries.watch(Kind.GIVEN, f"canary {place}", int(text))
+        canaries.watch(Kind.GIVEN, f"canary {place}", int(text))
     elif re.fullmatch(r"-?\d*\.\d{1,20}", text):
-        found |= canaries.watch(Kind.GIVEN, f"canary {place}", float(text))
-    if not found:
-        raise UsageProblem(f"canary {place} is too short to be told from chance; give 8 characters or more")
+        canaries.watch(Kind.GIVEN, f"canary {place}", float(text))
 
 
 def _look_at_names(recording: Recording, report: ScanReport) -> None:

@@ -39,6 +39,10 @@ class Wire(Protocol):
         """The JSON-RPC answer to one request, whole: with ``result`` or ``error``; empty where there was none."""
         ...
 
+    async def notify(self, method: str) -> None:
+        """Send a notification."""
+        ...
+
 
 def envelope() -> dict[str, Any]:
     """What every request of the 2026-07-28 era says of its client."""
@@ -102,6 +106,15 @@ class HttpWire:
         self._recording.add(Exchange(self.channel, asked, answer.raw, self.owner, body))
         return first_answer(answer.body, self._number)
 
+    async def notify(self, method: str) -> None:
+        """Send a notification, to which nothing is answered but that it came."""
+        body = encoded({"jsonrpc": "2.0", "method": method})
+        headers = mcp_headers(method, {}, self.era, self._accept)
+        if self._session is not None:
+            headers["Mcp-Session-Id"] = self._session
+        answer = await send(self._address, headers=headers, body=body)
+        self._recording.add(Exchange(self.channel, method, answer.raw, self.owner, body))
+
 
 class StdioWire:
     """MCP over the standard streams of a process that runs already."""
@@ -151,8 +164,7 @@ async def greet(wire: Wire) -> None:
         return
     params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": _CLIENT}
     await wire.request("initialize", params)
-    if isinstance(wire, StdioWire):
-        await wire.notify("notifications/initialized")
+    await wire.notify("notifications/initialized")
 
 
 async def survey(wire: Wire, uris: Sequence[str] = ()) -> list[dict[str, Any]]:
