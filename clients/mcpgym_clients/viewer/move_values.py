@@ -153,6 +153,8 @@ class Game:
                 self._starts[_prompt(start.messages)] = start.state
         self._options: dict[tuple[Hashable, int], list[Option]] = {}
         self._answers: dict[tuple[Hashable, str, str], Sequence[Answer[Any]]] = {}
+        self._following: dict[tuple[Hashable, str, str], dict[tuple[str, bool], Answer[Any]]] = {}
+        self._decisions: dict[tuple[Hashable, int, str, str], Decision] = {}
 
     def weigh(self, trace: Trace, max_turns: int | None = None) -> Weighed:
         """The decisions of one trace, of a run with this limit on turns."""
@@ -195,12 +197,14 @@ class Game:
         self, state: Hashable, name: str, arguments: Mapping[str, Any], text: str, refused: bool
     ) -> Answer[Any] | None:
         """What followed the call: the answer with the recorded text."""
-        return next(
-            (item for item in self._all(state, name, arguments) if (item.text, item.is_error) == (text, refused)), None
-        )
+        key = state, name, _arguments(arguments)
+        if (known := self._following.get(key)) is None:
+            answers = reversed(self._all(state, name, arguments))
+            known = self._following[key] = {(item.text, item.is_error): item for item in answers}
+        return known.get((text, refused))
 
     def _all(self, state: Hashable, name: str, arguments: Mapping[str, Any]) -> Sequence[Answer[Any]]:
-        key = state, name, json.dumps(arguments, sort_keys=True)
+        key = state, name, _arguments(arguments)
         if (known := self._answers.get(key)) is None:
             known = self._answers[key] = self._tree.answers(state, name, arguments)
         return known
@@ -210,11 +214,16 @@ class Game:
     ) -> Decision | None:
         if self._tree.outcome(state) is not None or left <= 0:
             return None
-        options, before = self._weighed(state, left), self._values.of(state, left)
-        if act is None or name is None or arguments is None:
-            return Decision(before, options, None, before, "refused")
-        after = self._worth(self._all(state, name, arguments), left)
-        return Decision(before, options, act, after, _verdict(before, after))
+        made = ("", "") if act is None or name is None or arguments is None else (name, _arguments(arguments))
+        if (known := self._decisions.get((state, left, *made))) is None:
+            options, before = self._weighed(state, left), self._values.of(state, left)
+            if act is None or name is None or arguments is None:
+                known = Decision(before, options, None, before, "refused")
+            else:
+                after = self._worth(self._all(state, name, arguments), left)
+                known = Decision(before, options, act, after, _verdict(before, after))
+            self._decisions[state, left, *made] = known
+        return known
 
     def _weighed(self, state: Hashable, left: int) -> list[Option]:
         if (known := self._options.get((state, left))) is None:

@@ -148,6 +148,11 @@ export function runPage(root, source) {
       } else if (sameTrace) {
         open.show(route.query.turn);
       } else {
+        if (list.find(n) < 0) {
+          const answer = await source.traces(name, selection(query), { around: n });
+          if (mine !== asked) return;
+          if (answer.at !== null) list.take(answer);
+        }
         list.mark(n);
         const trace = await source.trace(name, n);
         if (mine !== asked) return;
