@@ -55,6 +55,7 @@ def test_a_fault_is_found(fault: str, check: str, verdict: str, words: str) -> N
     found = outcome(examined(fault, check), check)
     assert found.verdict == verdict, found
     assert words in told(found, verdict)
+    assert "stumbled" not in told(found, "fail")
     assert all(item.advice for item in found.findings if item.verdict in ("warn", "fail"))
 
 

@@ -85,6 +85,11 @@ async def examine(
                 await check.run(context, outcome)
             except (OSError, CommandFailed) as error:  # a server that does not start again, say
                 outcome.fail(f"the check could not be ended: {error}", "See whether the server still runs.")
+            except Exception as error:  # an answer that nobody thought of: the other checks are still worth making
+                outcome.fail(
+                    f"the check stumbled over an answer: {type(error).__name__}: {error}",
+                    "See what the server answered; a report of it would mend the doctor.",
+                )
             outcome.seconds = time.monotonic() - started
             if check.name == "eras" and not context.eras:
                 raise CannotConnect("; ".join(found.evidence for found in outcome.findings))

@@ -135,7 +135,7 @@ async def _use(client: Connection, context: Context) -> str:
 async def _processes(context: Context, outcome: Outcome) -> None:
     left: set[int] = set()
     failed: list[str] = []
-    count = 3 if context.quick else min(context.sessions, PROCESSES)
+    count = 1 if context.quick else min(context.sessions, PROCESSES)
     for _ in range(count):
         client = await context.subject.connect(context.era)
         assert isinstance(client, StdioConnection)
@@ -157,7 +157,7 @@ async def _processes(context: Context, outcome: Outcome) -> None:
             "End them when standard input closes.",
         )
     if not failed and not left:
-        outcome.passed(f"{count} processes, one after the other: each answered, and left no child")
+        outcome.passed(f"processes, one after the other ({count}): each answered, and left no child")
     await _calls(context, outcome)
 
 
