@@ -122,7 +122,10 @@ def scan(
     ] = None,
     json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the report as JSON.")] = None,
 ) -> None:
-    """Look for leaks: plant canaries in all that a player must not see, play, attack, search; exit 1 on any."""
+    """Look for leaks: plant canaries in all that a player must not see, play, attack, search; exit 1 on any.
+
+    It sends what an attacker would: scan a running server only if you may disturb it.
+    """
     from mcpgym_clients.scanning.command import run
 
     work_begins()

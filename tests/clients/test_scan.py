@@ -56,6 +56,15 @@ def test_nothing_leaks_from_an_installed_environment(name: str) -> None:
 
 
 @pytest.mark.slow
+def test_nothing_leaks_from_a_game_under_another_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    one_lane(monkeypatch)
+    config = {"min_random_move_prob": 1, "policy_moves": "first", "illegal_move_loses": True, "max_turns": 4}
+    report = scan_environment("tic-tac-toe", config=config, parts=["play"])
+    assert report.ok, told(report)
+    assert report.compared >= 6
+
+
+@pytest.mark.slow
 def test_a_healthy_environment_is_silent_and_what_could_not_be_planted_is_said() -> None:
     report = scan_environment(Vault())
     assert report.ok, told(report)
@@ -105,7 +114,7 @@ def test_a_leak_is_found_over_stdio_too() -> None:
 def test_each_lane_is_looked_at(lane: str, monkeypatch: pytest.MonkeyPatch) -> None:
     one_lane(monkeypatch, lane)
     report = scan_environment(AnswerInBase64(), parts=["play"])
-    assert lane in {finding.channel for finding in report.findings}
+    assert lane in {channel for finding in report.findings for channel in (finding.channel, *finding.also)}
 
 
 class NeverTheSame(Vault):

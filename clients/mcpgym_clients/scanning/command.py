@@ -76,6 +76,8 @@ def show(report: ScanReport) -> None:
         out().print(
             f"  in {escaped(finding.channel)}, {escaped(finding.where)}: {escaped(finding.how)}", soft_wrap=True
         )
+        if finding.also:
+            out().print(f"  also in {escaped(', '.join(finding.also))}", soft_wrap=True)
         if finding.excerpt:
             out().print(f"  [dim]{escaped(_one_line(finding.excerpt))}[/dim]", soft_wrap=True)
         out().print(f"  [green]fix:[/green] {escaped(finding.fix)}", soft_wrap=True)

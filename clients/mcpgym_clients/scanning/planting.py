@@ -135,7 +135,7 @@ def _reset(cls: type[Environment[Any, Any, Any]], plan: Plan) -> Callable[..., A
     def watched(task: Task, state: Any) -> Any:
         plan.tasks.watch(task)
         for path, value in secrets_of(state):
-            plan.canaries.watch(Kind.STATE, f"state{path} of task {task.id}", value)
+            plan.canaries.watch(Kind.STATE, f"state{path}", value)
         return state
 
     @functools.wraps(cls.reset)

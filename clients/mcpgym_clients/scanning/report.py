@@ -17,7 +17,8 @@ class Finding:
     """One leak.
 
     ``kind`` is its class ("reward", "route", …), ``what`` the thing that leaked, ``channel`` and ``where`` the way it
-    took, ``excerpt`` the text around it, ``how`` the form it was in, ``fix`` what to do. ``times`` counts equal ones.
+    took, ``excerpt`` the text around it, ``how`` the form it was in, ``fix`` what to do. ``times`` counts equal ones,
+    ``also`` names the other channels they were in.
     """
 
     kind: str
@@ -28,6 +29,7 @@ class Finding:
     how: str
     fix: str
     times: int = 1
+    also: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -72,10 +74,12 @@ class ScanReport:
         return {finding.kind for finding in self.findings}
 
     def add(self, kind: str, what: str, channel: str, where: str, excerpt: str, how: str, fix: str) -> None:
-        """Add a finding; one that tells the same of the same channel is counted, not told again."""
+        """Add a finding; one that tells the same as another is counted, not told again."""
         for known in self.findings:
-            if (known.kind, known.what, known.channel) == (kind, what, channel):
+            if (known.kind, known.what) == (kind, what):
                 known.times += 1
+                if channel not in (known.channel, *known.also):
+                    known.also.append(channel)
                 return
         if sum(known.kind == kind for known in self.findings) >= MAX_OF_A_KIND:
             self.left_out += 1

@@ -258,7 +258,7 @@ def look_at_what_never_changes(environment: Environment[Any, Any, Any], report: 
                     continue
                 for channel, shown in texts.items():
                     if text in shown:
-                        label = f"{'.'.join(map(str, path))} of task {task.id}"
+                        label = f"{kind_of_place(path)} of a task"
                         report.add(
                             Kind.INFO.value, label, channel, channel, excerpt(shown, text), "as it is", FIXES[Kind.INFO]
                         )

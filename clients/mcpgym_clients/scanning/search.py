@@ -55,7 +55,7 @@ def search(
     needles = Needles(canaries)
     report.forms = needles.count
     said: dict[bytes, set[Canary]] = {}
-    for text, places in recording.texts.items():
+    for text, places in sorted(recording.texts.items(), key=lambda item: item[1][0].path == "body"):
         for canary, form in needles.found_in(text):
             for place in places:
                 exchange = place.exchange

@@ -74,10 +74,15 @@ async def scan_stdio(
         ({**work, "failing": True}, LEGACY, "stdio, failing"),
     ]
     with tempfile.TemporaryDirectory(prefix="mcpgym-scan-") as folder:
-        for number, (spec, era, owner) in enumerate(runs):
-            file = Path(folder) / f"{number}.json"
+        files = [Path(folder) / f"{number}.json" for number in range(len(runs))]
+        for file, (spec, _, _) in zip(files, runs, strict=True):
             _put(file, spec)
-            await _run(spec, era, owner, file, environment, canaries, recording, report, variables)
+        await asyncio.gather(
+            *(
+                _run(spec, era, owner, file, environment, canaries, recording, report, variables)
+                for file, (spec, era, owner) in zip(files, runs, strict=True)
+            )
+        )
 
 
 async def _run(

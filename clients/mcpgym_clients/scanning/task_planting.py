@@ -100,7 +100,7 @@ class TaskPlanting:
             distinctive = len(str(value)) >= (12 if isinstance(value, str) else 7)
             if kind_of_place(path) in self.allowed or not distinctive or (not planted and str(value) in shown):
                 continue
-            self.canaries.watch(Kind.INFO, f"{'.'.join(map(str, path))} of task {task.id}", value)
+            self.canaries.watch(Kind.INFO, f"{kind_of_place(path)} of a task", value)
 
     def unwatchable(self, task: Task) -> set[str]:
         """The places in ``task`` (planted) whose values are too short or too plain to be looked for."""
