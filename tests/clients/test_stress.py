@@ -143,6 +143,7 @@ def test_latencies_are_ordered_and_real(seconds: list[float]) -> None:
         (["stress", "tic-tac-toe", "--call", "play"], "--call"),
         (["stress", "http://127.0.0.1:9/mcp", "--config", "a=b"], "--config"),
         (["doctor", "no-such-program-anywhere"], "no command that can be run"),
+        (["doctor", "--", "echo", "hi"], "it printed 'hi', which is no protocol"),
         (["doctor", "http://127.0.0.1:9/mcp"], "no MCP client can connect"),
         (["doctor", "http://[/mcp"], "no address of an MCP server"),
         (["doctor", "tic-tac-toe", "--only", "everything"], "no such check"),

@@ -29,6 +29,9 @@ from mcpgym_clients.doctor.wire import (
 KEPT = 4000
 """Bytes of standard error, and lines of noise in characters, that are kept."""
 END_SECONDS = 5.0
+"""How long a process may take to end once its input is closed, before it is ended by force."""
+LAST_WORDS_SECONDS = 0.3
+"""How long the last words of a process that has closed its pipes are waited for."""
 
 
 class StdioConnection:
@@ -137,8 +140,11 @@ class StdioConnection:
         """
         assert self.process is not None
         assert self.process.stdin is not None
-        self.process.stdin.write(line + b"\n")
-        await self.process.stdin.drain()
+        try:
+            self.process.stdin.write(line + b"\n")
+            await self.process.stdin.drain()
+        except RuntimeError as error:  # uvloop's word for a pipe that has closed
+            raise BrokenPipeError(str(error)) from None
 
     def close_input(self) -> None:
         """Close its standard input: what tells a stdio server to end."""
@@ -199,8 +205,10 @@ class StdioConnection:
         except TimeoutError:
             return problem(f"no answer within {patience:g} s")
         except (OSError, EOFError):
+            await asyncio.wait(self._readers, timeout=LAST_WORDS_SECONDS)
             tail = self.errors.decode("utf-8", "replace").strip().splitlines()
             said = f"; its last words: {brief(tail[-1])}" if tail else ""
+            said += f"; it printed {self.noise[0]!r}, which is no protocol" if self.noise else ""
             return problem(f"the process closed its output or ended{said}")
         return of(found, None, {}, time.monotonic() - started)
 
