@@ -40,9 +40,17 @@ class Census:
 
     def kept_back(self) -> dict[str, tuple[int, int]]:
         """Series with gaps: how many receipts are not here, and how many there are at least."""
+        return self._gaps("number")
+
+    def without_receipt(self) -> dict[str, tuple[int, int]]:
+        """Series whose servers opened episodes of which no receipt is here: how many, and how many were opened at
+        least. Whoever gives up the games that go badly, and never asks for their scores, leaves these."""
+        return self._gaps("opening")
+
+    def _gaps(self, count: str) -> dict[str, tuple[int, int]]:
         numbers: defaultdict[str, set[int]] = defaultdict(set)
         for receipt in self.receipts.values():
-            numbers[receipt.statement["series"]].add(receipt.statement["number"])
+            numbers[receipt.statement["series"]].add(receipt.statement[count])
         missing = {series: (max(found) - len(found), max(found)) for series, found in numbers.items()}
         return {series: (gap, total) for series, (gap, total) in sorted(missing.items()) if gap > 0}
 
@@ -58,10 +66,18 @@ class Census:
             if lacking := len(episodes - first):
                 text += f", {lacking} of them without the first scoring here"
             said.append(f"{text}; only the first scoring of an episode counts")
-        for series, (gap, total) in self.kept_back().items():
+        receipts, episodes_opened = self.kept_back(), self.without_receipt()
+        for series in sorted({*receipts, *episodes_opened}):
+            parts = []
+            if series in receipts:
+                parts.append("{} of at least {} receipts are not here".format(*receipts[series]))
+            if series in episodes_opened:
+                parts.append(
+                    "{} of at least {} episodes that it opened have none here".format(*episodes_opened[series])
+                )
             said.append(
-                f"of the server's series {series}, {gap} of at least {total} receipts are not here: other users' runs, "
-                "or episodes that were kept back"
+                f"of the server's series {series}, {', and '.join(parts)}: other users' runs, or episodes that failed, "
+                "were given up, or were kept back"
             )
         return said
 

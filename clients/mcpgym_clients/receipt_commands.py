@@ -58,6 +58,10 @@ def verify(
         str | None, typer.Option("--server", metavar="ADDRESS", help="With --replay: on this running server.")
     ] = None,
     secret_file: SecretFile = None,
+    environments: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="MODULE:CLASS", help="With --replay: an environment that no package registers."),
+    ] = None,
     json: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write what was found to this file.")
     ] = None,
@@ -67,7 +71,7 @@ def verify(
 
     work_begins()
 
-    raise typer.Exit(run(VerifyOptions(paths, keys or [], replay, server, secret_file, json)))
+    raise typer.Exit(run(VerifyOptions(paths, keys or [], replay, server, secret_file, json, environments or [])))
 
 
 def leaderboard(

@@ -10,11 +10,10 @@ from typing import Any
 from mcpgym.control import LocalControl
 from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes
-from mcpgym.errors import ConfigurationError
 from mcpgym.receipts import canonical
-from mcpgym.registry import load_environment
 from mcpgym_clients.connection import running_server
 from mcpgym_clients.receipt_checks import Checked, signed_calls
+from mcpgym_clients.recorded_environments import recorded_environments
 from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.replay import Same, byte_for_byte, replay, rule_of
 from mcpgym_rl.replay.difference import Replayed
@@ -22,7 +21,7 @@ from mcpgym_rl.traces import Trace
 
 
 async def replay_signed(
-    signed: Sequence[Checked], server: str | None, secret_file: Path | None
+    signed: Sequence[Checked], server: str | None, secret_file: Path | None, written: Sequence[str] = ()
 ) -> list[tuple[Checked, str | None]]:
     """Each of ``signed`` with what its replay contradicts; None where nothing.
 
@@ -30,13 +29,14 @@ async def replay_signed(
         signed: lines whose receipts hold, with their traces.
         server: the address of a running server; None to replay in this process.
         secret_file: the file with its secret.
+        written: classes of environments that no package registers (``module:Class``), as the user named them.
 
     Raises:
         ConfigurationError: an environment is not installed here, or there is no such server.
         ServerUnavailable: the server is gone.
     """
     traces = [item.trace for item in signed if item.trace is not None]
-    environments = _installed({trace.environment for trace in traces}, needed=server is None)
+    environments = recorded_environments({trace.environment for trace in traces}, written, optional=server is not None)
 
     def rule(trace: Trace) -> Same:
         made = environments.get(trace.environment)
@@ -66,17 +66,6 @@ def _problem(checked: Checked, result: Replayed, inexact: set[str]) -> str | Non
     if canonical(score) != canonical(said):
         return f"replayed, its score is {canonical(score).decode()}, and {canonical(said).decode()} was signed"
     return None
-
-
-def _installed(names: set[str], *, needed: bool) -> dict[str, Environment[Any, Any, Any]]:
-    found = {}
-    for name in sorted(names):
-        try:
-            found[name] = load_environment(name)
-        except ConfigurationError as error:
-            if needed:
-                raise ConfigurationError(f"{error}. To replay where it is served: --server ADDRESS") from None
-    return found
 
 
 @contextlib.asynccontextmanager

@@ -30,6 +30,7 @@ class VerifyOptions:
     server: str | None = None
     secret_file: Path | None = None
     json_file: Path | None = None
+    environments: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -85,8 +86,8 @@ def run(options: VerifyOptions) -> int:
         ConfigurationError: a key is none, or a file cannot be read.
         CommandFailed: there is no receipt.
     """
-    if (options.server or options.secret_file) and not options.replay:
-        raise UsageProblem("--server is where to replay: add --replay")
+    if (options.server or options.secret_file or options.environments) and not options.replay:
+        raise UsageProblem("--server and --env say where and what to replay: add --replay")
     keys = trusted_keys(options.keys)
     files = receipt_files(options.paths, traces_too=True)
     if not files:
@@ -121,7 +122,8 @@ def _replay(options: VerifyOptions, signed: Sequence[Checked], found: Verificati
         raise UsageProblem("--replay plays the calls of traces again, and no trace here has a receipt that holds")
     from mcpgym_clients.receipt_replay import replay_signed
 
-    for checked, problem in asyncio.run(replay_signed(signed, options.server, options.secret_file)):
+    replayed = replay_signed(signed, options.server, options.secret_file, options.environments)
+    for checked, problem in asyncio.run(replayed):
         found.replayed += 1
         if problem is not None:
             found.rejected.append((checked.where, problem))

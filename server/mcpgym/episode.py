@@ -72,6 +72,7 @@ class Episode:
     ended: str | None = None
     last_used: float = field(default_factory=time.monotonic)
     opened: float = field(default_factory=time.time)
+    opening: int = 0
     scorings: int = 0
     by_control: bool = False
     _clients: set[tuple[Any, Any]] = field(default_factory=set)

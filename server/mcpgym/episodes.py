@@ -170,6 +170,7 @@ class Episodes:
         if guest:
             self._guests.add(episode)
         self.counters.opened += 1
+        episode.opening = self.counters.opened
         return episode
 
     async def _begin(self, environment: Environment[Any, Any, Any], row: Task, seed: int) -> Episode:

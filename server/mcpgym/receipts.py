@@ -42,7 +42,7 @@ _number = (int, float)
 _FIELDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("schema", "key", "mcpgym", "episode", "environment", "environment_version", "task"), str),
     **dict.fromkeys(("split", "config_hash", "schema_hash", "opened", "scored", "series"), str),
-    **dict.fromkeys(("seed", "number", "scoring"), int),
+    **dict.fromkeys(("seed", "number", "opening", "scoring"), int),
     **dict.fromkeys(("config", "calls", "components", "claims"), dict),
     "clients": list,
     "transcript": (str, type(None)),
@@ -106,8 +106,8 @@ def checked_claims(claims: Mapping[str, Any] | None) -> dict[str, str]:
 class Signer:
     """Signs the scores of one server process.
 
-    Its receipts are numbered from 1 in a ``series`` of its own: of a series that was passed on with gaps, something
-    was kept back.
+    Its receipts are numbered from 1 in a ``series`` of its own, and each says how many episodes the server had opened
+    with its own: of a series that was passed on with gaps, something was kept back, or was never scored.
 
     Args:
         key: what it signs with.
@@ -145,6 +145,7 @@ class Signer:
             "mcpgym": self._version,
             "series": self._series,
             "number": self._signed,
+            "opening": episode.opening,
             "episode": hashlib.sha256(episode.token.encode()).hexdigest(),
             "environment": made.name,
             "environment_version": made.version,

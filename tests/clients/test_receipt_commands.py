@@ -260,6 +260,55 @@ def test_duplicates_repeated_scorings_and_gaps_are_said(command: Callable, key: 
     assert command("leaderboard", "second.jsonl", "--key", key.public.text)[0] == 1
 
 
+def test_episodes_that_were_given_up_are_said(command: Callable, key: SigningKey, tmp_path: Path) -> None:
+    """Scoring only what went well leaves no gap among the receipts; the server counts what it opens as well."""
+
+    async def script() -> list[Any]:
+        control = LocalControl(Episodes.of("tic-tac-toe"), signer=Signer(key))
+        opened = [(await control.open("tic-tac-toe", split="test", index=0)).token for _ in range(6)]
+        return [(await control.score(token, [])).receipt for token in opened[3:]]
+
+    (tmp_path / "picked.jsonl").write_bytes(b"".join(receipt_line(item) + b"\n" for item in asyncio.run(script())))
+    for name in ("verify", "leaderboard"):
+        code, out, _ = command(name, "picked.jsonl", "--key", key.public.text)
+        assert code == 0
+        assert "3 of at least 6 episodes that it opened have none here" in " ".join(out.split()).replace("\\", "")
+
+
+def test_a_signed_name_imports_nothing_that_the_user_did_not_name(
+    command: Callable, key: SigningKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = """
+from mcpgym_environments.tic_tac_toe import TicTacToe
+from pathlib import Path
+Path("imported").touch()
+
+class Mine(TicTacToe):
+    name = "mine"
+"""
+    (tmp_path / "signed_by_me.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("MCPGYM_SIGNING_KEY", str(tmp_path / "own.key"))
+    assert command("eval", "signed_by_me:Mine", "-p", "random", "-n", "2", "--out", "run")[0] == 0
+    code, _, err = command("verify", "run", "--replay")
+    assert code == 2
+    assert "--env module:Class" in err
+    code, out, _ = command("verify", "run", "--replay", "--env", "signed_by_me:Mine")
+    assert (code, "2 were replayed" in out) == (0, True)
+    assert command("verify", "run", "--env", "signed_by_me:Mine")[0] == 2
+    (line,) = (tmp_path / "run" / "traces.jsonl").read_text().splitlines()[:1]
+    data = json.loads(line)
+    statement = data["score"]["receipt"]["receipt"]
+    data["environment"] = statement["environment"] = "another_of_mine:Mine"
+    own = load_signing_key(tmp_path / "own.key")
+    data["score"]["receipt"]["signature"] = base64.b64encode(own.sign(canonical(statement))).decode()
+    (tmp_path / "another_of_mine.py").write_text(source.replace("imported", "imported too"))
+    (tmp_path / "traces.jsonl").write_text(json.dumps(data) + "\n")
+    code, _, err = command("verify", "traces.jsonl", "--replay")
+    assert (code, "not installed here" in err) == (2, True)
+    assert not (tmp_path / "imported too").exists()
+
+
 def test_a_leaderboard_holds_what_was_verified_and_says_what_it_covers(
     command: Callable, made: Path, key: SigningKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,6 +112,7 @@ def test_scoring_again_gives_a_receipt_that_says_so() -> None:
     assert [item["scoring"] for item in said] == [1, 2, 3]
     assert [item["calls"]["count"] for item in said] == [1, 1, 2]
     assert [item["number"] for item in said] == [1, 2, 3]
+    assert [item["opening"] for item in said] == [1, 1, 1]
     assert len({item["series"] for item in said}) == 1
     assert len({item["calls"]["hash"] for item in said}) == 2
 
