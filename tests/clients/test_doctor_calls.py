@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from mcpgym_clients.doctor.calls import Permission, example, example_arguments, parse_calls
+from mcpgym_clients.doctor.checks.runs_compared import ROUNDS, counts_on, proof
+from mcpgym_clients.doctor.wire import Answer
 from mcpgym_clients.failures import UsageProblem
 
 bounds = st.integers(-50, 50)
@@ -93,3 +95,25 @@ def test_of_many_tools_some_that_read_and_some_that_change_are_called() -> None:
 def test_a_call_that_cannot_be_read_says_how_to_write_it(text: str) -> None:
     with pytest.raises(UsageProblem, match=r"--call"):
         parse_calls([text])
+
+
+@given(st.integers(-99, 99), st.integers(-9, 9).filter(bool), st.integers(3, 6))
+def test_texts_that_count_on_are_told_from_others(start: int, step: int, count: int) -> None:
+    texts = [f"call {start + step * place} of a day" for place in range(count)]
+    assert counts_on(texts)
+    assert not counts_on([texts[0]] * count)
+    assert not counts_on([*texts, "nothing"])
+    assert not counts_on([*texts, texts[-1]])
+
+
+def answers(*texts: str) -> list[Answer]:
+    assert len(texts) % ROUNDS == 0
+    return [Answer(result={"content": [{"type": "text", "text": text}]}) for text in texts]
+
+
+def test_what_only_the_first_client_ever_reads_is_proof_and_chance_is_none() -> None:
+    first, later = answers("free", "taken", "taken"), answers("taken", "taken", "taken")
+    assert "only the first client" in proof([first, later, later], None)
+    assert proof([later, later, later], None) == ""
+    assert proof([answers("a", "b", "c"), answers("d", "e", "f"), answers("g", "h", "i")], None) == ""
+    assert "alone" in proof([first, first], later)

@@ -9,20 +9,26 @@ clients. Where nothing proves it, the verdict is a warning.
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
-from collections.abc import Sequence
-from itertools import pairwise
 from random import Random
 
 from mcpgym_clients.doctor.calls import PlannedCall, example_arguments, string_parameters
+from mcpgym_clients.doctor.checks.runs_compared import (
+    ROUNDS,
+    counts_on,
+    in_turn,
+    proof,
+    run,
+    seen,
+    stateful,
+    visible,
+    where,
+)
 from mcpgym_clients.doctor.context import Context
 from mcpgym_clients.doctor.findings import Outcome
 from mcpgym_clients.doctor.http_wire import HttpConnection
-from mcpgym_clients.doctor.wire import Answer, Connection, Era, brief, call
+from mcpgym_clients.doctor.wire import Answer, Era, brief, call
 
-ROUNDS = 3
-"""How often each call is made by each client: state shows when equal calls get unequal answers."""
 CALLS = 4
 CROWD = 8
 """Clients that call at once."""
@@ -76,27 +82,27 @@ async def _places(context: Context, outcome: Outcome) -> None:
         clients = [await context.subject.connect(era, place=place) for place in places]
         try:
             first, second, *crowd = clients
-            alone = await _run(first, context.sequence)
-            again = await _run(second, context.sequence)
-            if _seen(alone) != _seen(again):
+            alone = await run(first, context.sequence)
+            again = await run(second, context.sequence)
+            if seen(alone) != seen(again):
                 outcome.warn(
-                    f"{era}: equal calls of the same task differ between two clients: {_where(alone, again)}",
+                    f"{era}: equal calls of the same task differ between two clients: {where(alone, again)}",
                     "Answers by chance? Then nothing can be said of isolation; seed them by the episode.",
                 )
                 continue
             context.solo = alone
             context.isolated = era
-            together = await asyncio.gather(*(_run(client, context.sequence) for client in crowd))
-            if wrong := [answers for answers in together if _seen(answers) != _seen(alone)]:
+            together = await asyncio.gather(*(run(client, context.sequence) for client in crowd))
+            if wrong := [answers for answers in together if seen(answers) != seen(alone)]:
                 outcome.fail(
                     f"{era}: {len(wrong)} of {len(crowd)} clients at once read something else than one alone: "
-                    f"{_where(alone, wrong[0])}",
+                    f"{where(alone, wrong[0])}",
                     "The state of two addresses is mixed: keep it in what the address names, nowhere else.",
                 )
             else:
                 outcome.passed(
                     f"{era}: {len(crowd)} clients at once, each at an address of its own, read what one alone reads"
-                    f"{_visible(alone)}"
+                    f"{visible(alone)}"
                 )
             await _reconnects(context, outcome, era)
         finally:
@@ -114,11 +120,11 @@ async def _reconnects(context: Context, outcome: Outcome, era: Era) -> None:
         async with context.alone(era, place) as client:
             answers.append(await call(client, planned.tool, dict(planned.arguments)))
     await context.subject.leave(place)
-    if _seen(answers) == _seen(context.solo):
+    if seen(answers) == seen(context.solo):
         outcome.passed(f"{era}: a new connection and session for each call reaches the same state")
     else:
         outcome.fail(
-            f"{era}: a new connection for each call loses the state: {_where(context.solo, answers)}", URL_ADVICE
+            f"{era}: a new connection for each call loses the state: {where(context.solo, answers)}", URL_ADVICE
         )
 
 
@@ -127,21 +133,21 @@ async def _processes(context: Context, outcome: Outcome) -> None:
     for era in context.eras[:1] if context.quick else context.eras:
         clients = [await context.subject.connect(era) for _ in range(2)]
         try:
-            together = await _in_turn(clients, context.sequence)
+            together = await in_turn(clients, context.sequence)
         finally:
             for client in clients:
                 await client.close()
         async with context.alone(era) as client:
-            alone = await _run(client, context.sequence)
+            alone = await run(client, context.sequence)
         first, second = together
-        if _seen(first) == _seen(second) == _seen(alone):
+        if seen(first) == seen(second) == seen(alone):
             context.solo, context.isolated = alone, era
-            outcome.passed(f"{era}: two processes, calling in turn, read what one alone reads{_visible(alone)}")
-        elif proof := _proof([first, second, alone], None) or await _counting(context, era):
-            outcome.fail(f"{era}: processes share state: {proof}", "Keep state in the process, or name it in a call.")
+            outcome.passed(f"{era}: two processes, calling in turn, read what one alone reads{visible(alone)}")
+        elif why := proof([first, second, alone], None) or await _counting(context, era):
+            outcome.fail(f"{era}: processes share state: {why}", "Keep state in the process, or name it in a call.")
         else:
             outcome.warn(
-                f"{era}: equal calls differ between processes: {_where(first, second, alone)}",
+                f"{era}: equal calls differ between processes: {where(first, second, alone)}",
                 "Answers by chance, or a file that processes share? Seed them, or name other calls: --call.",
             )
 
@@ -151,58 +157,58 @@ async def _one_address(context: Context, outcome: Outcome) -> None:
     for era in reversed(context.eras):
         clients = [await context.subject.connect(era) for _ in range(2)]
         try:
-            together = await _in_turn(clients, context.sequence)
+            together = await in_turn(clients, context.sequence)
         finally:
             for client in clients:
                 await client.close()
         async with context.alone(era) as client:
-            third = await _run(client, context.sequence)
+            third = await run(client, context.sequence)
         runs = [*together, third]
         canary = await _canary(context, era)
         if canary:
             outcome.fail(f"{era}: what one client sent, another reads: {canary}", URL_ADVICE)
-        elif len({_seen(run) for run in runs}) == 1:
-            if context.solo is None or _seen(third) == _seen(context.solo):
+        elif len({seen(run) for run in runs}) == 1:
+            if context.solo is None or seen(third) == seen(context.solo):
                 await _apart(context, outcome, era, third)
-            elif _stateful(third):
+            elif stateful(third):
                 outcome.warn(
-                    f"{era}: clients read something else than in the other era: {_where(context.solo, third)}",
+                    f"{era}: clients read something else than in the other era: {where(context.solo, third)}",
                     URL_ADVICE,
                 )
             else:
                 outcome.fail(
                     f"{era}: a client's state is lost from call to call (what it reads in the other era | here): "
-                    f"{_where(context.solo, third)}",
+                    f"{where(context.solo, third)}",
                     URL_ADVICE,
                 )
-        elif proof := _proof(runs, context.solo) or await _counting(context, era):
-            outcome.fail(f"{era}: clients of one URL share state: {proof}", URL_ADVICE)
+        elif why := proof(runs, context.solo) or await _counting(context, era):
+            outcome.fail(f"{era}: clients of one URL share state: {why}", URL_ADVICE)
         else:
             outcome.warn(
-                f"{era}: equal calls of three clients differ: {_where(*runs)}",
+                f"{era}: equal calls of three clients differ: {where(*runs)}",
                 "Answers by chance, or shared state? Name calls whose answers depend on state alone: --call TOOL=JSON.",
             )
 
 
 async def _apart(context: Context, outcome: Outcome, era: Era, alone: list[Answer]) -> None:
     """Three clients read the same: are they apart, or is there no state to see?"""
-    if not _stateful(alone):
+    if not stateful(alone):
         outcome.passed(f"{era}: three clients read the same, and no call changed what a later one reads")
         return
     context.solo, context.isolated = alone, era
     clients = [await context.subject.connect(era) for _ in range(CROWD)]
     try:
-        crowd = await asyncio.gather(*(_run(client, context.sequence) for client in clients))
+        crowd = await asyncio.gather(*(run(client, context.sequence) for client in clients))
     finally:
         for client in clients:
             await client.close()
-    if wrong := [answers for answers in crowd if _seen(answers) != _seen(alone)]:
+    if wrong := [answers for answers in crowd if seen(answers) != seen(alone)]:
         outcome.fail(
-            f"{era}: {len(wrong)} of {CROWD} clients at once read something else: {_where(alone, wrong[0])}",
+            f"{era}: {len(wrong)} of {CROWD} clients at once read something else: {where(alone, wrong[0])}",
             "The states of sessions get mixed under load: find what is keyed on less than the session.",
         )
         return
-    outcome.passed(f"{era}: {CROWD} clients at once read what one alone reads{_visible(alone)}")
+    outcome.passed(f"{era}: {CROWD} clients at once read what one alone reads{visible(alone)}")
     await _key(context, outcome, era, alone)
 
 
@@ -212,13 +218,13 @@ async def _key(context: Context, outcome: Outcome, era: Era, alone: list[Answer]
     begin, rest = context.sequence[:half], context.sequence[half:]
     owner = await context.subject.connect(era)
     assert isinstance(owner, HttpConnection)
-    await _run(owner, begin)
+    await run(owner, begin)
     other = owner.beside(owner.session)
-    same_session = _seen(await _run(other, rest)) == _seen(alone[half:])
+    same_session = seen(await run(other, rest)) == seen(alone[half:])
     await other.abandon()
     fresh = HttpConnection(owner.url, era, owner.headers, context.subject.timeout).through(owner)
     await fresh.open()
-    same_connection = _seen(await _run(fresh, begin)) != _seen(alone[:half])
+    same_connection = seen(await run(fresh, begin)) != seen(alone[:half])
     await fresh.close()
     await owner.close()
     if same_connection:
@@ -257,25 +263,6 @@ async def _canary(context: Context, era: Era) -> str:
     return ""
 
 
-def _proof(runs: Sequence[list[Answer]], solo: list[Answer] | None) -> str:
-    """Why ``runs`` of equal calls cannot be of clients that are apart; empty if nothing proves it.
-
-    ``runs`` were made by fresh clients: the first two in turn, the others after them.
-    """
-    if solo is not None:  # several clients that were apart read exactly this
-        for run in runs:
-            if _seen(run) != _seen(solo):
-                return f"alone a client reads something else: {_where(solo, run)}"
-    width = len(runs[0]) // ROUNDS
-    for place in range(width):
-        first = runs[0][place].seen
-        later = {run[place].seen for run in runs[1:]}
-        continued = [answer.seen for answer in runs[0][place + width :: width]]
-        if first not in later and len(later) == 1 and set(continued) == later:
-            return f"only the first client ever read {_short(runs[0][place])}; all others {_short(runs[1][place])}"
-    return ""
-
-
 async def _counting(context: Context, era: Era) -> str:
     """Why clients that make one call each cannot be apart: their answers count on; empty if they do not."""
     for planned in context.plan[:CALLS]:
@@ -283,60 +270,6 @@ async def _counting(context: Context, era: Era) -> str:
         for _ in range(COUNTED):
             async with context.alone(era) as client:
                 texts.append((await call(client, planned.tool, dict(planned.arguments))).text)
-        if _counts_on(texts):
+        if counts_on(texts):
             return "each calls once, and the answers count on: " + " · ".join(brief(text, 30) for text in texts)
     return ""
-
-
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-
-
-def _counts_on(texts: Sequence[str]) -> bool:
-    """Whether the texts are equal but for one number that grows by the same step each time."""
-    numbers = [_NUMBER.findall(text) for text in texts]
-    if len({_NUMBER.sub("#", text) for text in texts}) != 1 or not numbers or not numbers[0]:
-        return False
-    for column in zip(*([float(each) for each in found] for found in numbers), strict=True):
-        steps = {round(after - before, 9) for before, after in pairwise(column)}
-        if len(steps) == 1 and steps != {0.0}:
-            return True
-    return False
-
-
-async def _run(client: Connection, calls: Sequence[PlannedCall]) -> list[Answer]:
-    return [await call(client, planned.tool, dict(planned.arguments)) for planned in calls]
-
-
-async def _in_turn(clients: Sequence[Connection], calls: Sequence[PlannedCall]) -> list[list[Answer]]:
-    """Each call by every client, one client after the other."""
-    answers: list[list[Answer]] = [[] for _ in clients]
-    for planned in calls:
-        for client, own in zip(clients, answers, strict=True):
-            own.append(await call(client, planned.tool, dict(planned.arguments)))
-    return answers
-
-
-def _stateful(answers: list[Answer]) -> bool:
-    """Whether equal calls got unequal answers from one client."""
-    width = len(answers) // ROUNDS
-    return any(len({each.seen for each in answers[place::width]}) > 1 for place in range(width))
-
-
-def _visible(alone: list[Answer]) -> str:
-    return "" if _stateful(alone) else " (no call changed what a later one reads, so there was no state to see)"
-
-
-def _seen(answers: Sequence[Answer]) -> str:
-    return "\n".join(answer.seen for answer in answers)
-
-
-def _where(*runs: list[Answer]) -> str:
-    """The first place where runs differ, and what each read there."""
-    for place, answers in enumerate(zip(*runs, strict=True)):
-        if len({answer.seen for answer in answers}) > 1:
-            return f"call {place + 1}: " + " | ".join(_short(answer) for answer in answers)
-    return "nowhere"
-
-
-def _short(answer: Answer) -> str:
-    return brief(answer.text or answer.shown(), 50)
