@@ -38,13 +38,21 @@ def exported(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
+def few(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An exported page with few of its traces."""
+    path = tmp_path_factory.mktemp("few") / "page.html"
+    assert main(["view", str(runs / "expert"), "--export", str(path), "--max-traces", "3"]) == 0
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
 def url(runs: Path) -> Iterator[str]:
     with served(runs) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def chromium(runs: Path, exported: str) -> Iterator[Browser]:
+def chromium(runs: Path, exported: str, few: str) -> Iterator[Browser]:
     """The browser, once the commands have run: its event loop, which is this thread's, allows no other."""
     with browser() as opened:
         yield opened
@@ -293,6 +301,19 @@ def test_an_exported_page_lists_the_same_traces(chromium: Browser, url: str, exp
         assert visitor.wrong == []
     assert listed[0] == listed[1]
     assert listed[0][1]
+
+
+def test_a_trace_that_was_left_out_of_an_exported_page_is_listed_and_says_so(chromium: Browser, few: str) -> None:
+    visitor = Visitor(chromium, few)
+    page = visitor.go("run/expert/39")
+    expect(page.locator(".list-summary")).to_contain_text("40 traces")
+    expect(page.get_by_role("alert")).to_contain_text("--max-traces")
+    for _ in range(39):
+        page.keyboard.press("k")
+    expect(page.locator("h1")).to_contain_text("test-0")
+    expect(page.locator(".turn").first).to_be_visible()
+    visitor.context.close()
+    assert visitor.wrong == []
 
 
 def test_light_and_dark_can_be_read(chromium: Browser, exported: str) -> None:

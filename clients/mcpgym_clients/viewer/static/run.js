@@ -21,6 +21,7 @@ export function runPage(root, source) {
   let open = null;
   let asked = 0;
   let waiting = null;
+  let target = null; // where steps through the list lead, while what they lead to is not shown yet
   const search = h("input", {
     type: "search",
     placeholder: "Search what was said",
@@ -91,6 +92,7 @@ export function runPage(root, source) {
   }
 
   function go(number, more = {}) {
+    target = null;
     location.hash = traceAddress(name, number, { ...selection(query), ...more });
   }
 
@@ -138,6 +140,7 @@ export function runPage(root, source) {
         const answer = await source.traces(name, selection(query), n === null ? {} : { around: n });
         if (mine !== asked) return;
         list.reset(answer);
+        target = null;
         drawSummary(answer);
         if (query.q) announce(count(answer.matching, "trace"));
       }
@@ -154,6 +157,7 @@ export function runPage(root, source) {
           if (answer.at !== null) list.take(answer);
         }
         list.mark(n);
+        if (list.find(n) === target) target = null;
         const trace = await source.trace(name, n);
         if (mine !== asked) return;
         open = reader(content, trace, { run: name, folder: details.card.folder, query, next: nextMistake, step });
@@ -198,9 +202,13 @@ export function runPage(root, source) {
   }
 
   async function step(by) {
-    const place = n === null ? -1 : list.find(n);
-    const row = await list.row(n === null ? 0 : place + by);
-    if (row) go(row.n);
+    const from = target ?? (n === null ? (by > 0 ? -1 : 0) : list.find(n));
+    const place = Math.max(0, Math.min(list.size - 1, from + by));
+    target = place;
+    const row = await list.row(place);
+    if (!row || target !== place) return;
+    go(row.n);
+    target = row.n === n ? null : place;
   }
 
   // The next trace of the list, in a direction, that has a mistake in it.
