@@ -182,6 +182,15 @@ def test_a_trace_that_tells_of_another_game_has_no_values_and_says_why(runs: Pat
     assert games.weigh(replace(trace, environment="os:system")).note == ""
 
 
+def test_a_game_that_is_too_large_can_still_be_read(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpgym_rl.certificate.values.MAX_POSITIONS", 20)
+    answers = Answers([runs])
+    shown = answers.trace("weak", 0)
+    assert "over 20 positions" in shown["note"]
+    assert shown["turns"][0]["calls"][0]["values"] is None
+    assert answers.weigh("weak")["weighed"] == 0
+
+
 def test_no_trace_can_have_a_module_imported(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "evil.py").write_text("raise SystemExit('it was imported')")
     monkeypatch.chdir(tmp_path)

@@ -110,13 +110,17 @@ class Games:
         ``max_turns`` is the run's limit on turns, where it had one of its own.
         """
         with self._lock:
-            game, why = self._game(trace)
-            return Weighed(note=why) if game is None else game.weigh(trace, max_turns)
+            key = _key(trace)
+            game, why = self._game(trace, key)
+            if game is None:
+                return Weighed(note=why)
+            try:
+                return game.weigh(trace, max_turns)
+            except (McpgymError, RecursionError) as error:  # a game that is too large is not begun again
+                self._known[key], self._why[key] = None, f"the values of moves are not shown: {error}"
+                return Weighed(note=self._why[key])
 
-    def _game(self, trace: Trace) -> tuple[Game | None, str]:
-        key = json.dumps(
-            [trace.environment, trace.environment_version, trace.schema_hash, trace.config], sort_keys=True, default=str
-        )
+    def _game(self, trace: Trace, key: str) -> tuple[Game | None, str]:
         if key not in self._known:
             try:
                 self._known[key], self._why[key] = self._make(trace)
@@ -137,6 +141,12 @@ class Games:
                 f"is of version {trace.environment_version}"
             )
         return Game(environment), ""
+
+
+def _key(trace: Trace) -> str:
+    """Equal for traces of the same game."""
+    what = [trace.environment, trace.environment_version, trace.schema_hash, trace.config]
+    return json.dumps(what, sort_keys=True, default=str)
 
 
 class Game:
