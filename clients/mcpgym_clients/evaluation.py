@@ -25,7 +25,7 @@ from mcpgym_clients.options import parse_config
 from mcpgym_clients.progress import RunProgress
 from mcpgym_clients.receipt_files import write_receipts
 from mcpgym_clients.report import render
-from mcpgym_clients.run_file import RunFile, check_same, describe, now, read_run_file
+from mcpgym_clients.run_file import RunFile, check_same, describe, foreign, now, read_run_file
 from mcpgym_clients.signing import claims
 from mcpgym_clients.spending import Spending
 from mcpgym_clients.summary import Summary
@@ -76,31 +76,39 @@ class Evaluation:
         self._begun = time.monotonic()
         self._first: Trace | None = None
         self._spending = spending
+        self._about = about
         self._unwritable: OSError | None = None
         with contextlib.ExitStack() as held:
             held.enter_context(locked(folder))
+            self._missing = self._take_up()
             if about is not None:
                 about.write(folder)
-            self._missing = self._take_up()
             self._writer = TraceWriter(folder / TRACES, sync=SYNC_SECONDS)
             self._held = held.pop_all()
 
     def _take_up(self) -> Sequence[int]:
         """Count what has been played; the places of what has not."""
         sweep(self.folder)
-        settle(self.folder)
         done: set[int] = set()
         for trace in finished(self.folder):
             if not (0 <= trace.place < self.options.planned) or self._asked(trace.place) != (trace.seed, trace.repeat):
                 raise UsageProblem(f"{self.folder / TRACES} has episodes of another run: number {trace.place} is one")
+            if (fault := self._foreign(trace)) is not None:
+                raise UsageProblem(
+                    f"{self.folder / TRACES} has episodes of another run: number {trace.place} is one {fault}"
+                )
             done.add(trace.place)
             self._count(trace)
+        settle(self.folder)
         if self._spending is not None:
             for trace in attempts(self.folder):
                 self._spending.add_again(trace)
         self.found = len(done)
         planned = range(self.options.planned)
         return [place for place in planned if place not in done] if done else planned
+
+    def _foreign(self, trace: Trace) -> str | None:
+        return None if self._about is None else foreign(trace, self._about, self._first)
 
     def _asked(self, place: int) -> tuple[int, int]:
         """The seed and the repeat of the episode number ``place``."""
@@ -115,6 +123,8 @@ class Evaluation:
         """
         if self._unwritable is not None:
             return
+        if trace.schema_hash and (fault := self._foreign(trace)) is not None:
+            raise CommandFailed(f"an episode could not be counted with the others of this run: it is one {fault}")
         try:
             self._writer.write(trace)
         except OSError as error:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shlex
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from mcpgym_clients.files import RUN, SUMMARY
 from mcpgym_rl.files import write_atomically
 from mcpgym_rl.policies.openai_chat import HIDDEN, without_password
 from mcpgym_rl.policy import Policy
+from mcpgym_rl.traces import Trace
 
 SCHEMA = "mcpgym.run/1"
 
@@ -37,8 +38,9 @@ _NOT_KEPT = frozenset({"out", "overwrite", "fewer", "resume"})
 class RunFile:
     """What a run is: its options, and what they meant when it began.
 
-    ``environment`` is the environment's own name; ``policy_hash`` is of a script or of weights, None where there are
-    none. ``started`` and ``resumed`` are times, UTC.
+    ``environment`` is the environment's own name and ``policy`` the policy's; ``policy_hash`` is of a script or of
+    weights, None where there are none. ``config`` is the whole configuration of its episodes, None where only a server
+    knows it. ``started`` and ``resumed`` are times, UTC.
     """
 
     options: EvalOptions
@@ -49,6 +51,8 @@ class RunFile:
     mcpgym: str
     started: str
     resumed: Sequence[str] = ()
+    policy: str = ""
+    config: Mapping[str, Any] | None = None
 
     def write(self, folder: Path) -> None:
         """Write it into the run's folder."""
@@ -69,8 +73,17 @@ _ADAPTER = TypeAdapter(RunFile)
 async def describe(options: EvalOptions, arena: Arena, policy: Policy) -> RunFile:
     """What a run with these options is, if it begins now."""
     served = next(item for item in await arena.control.environments() if item.name == arena.name)
+    own = None if options.server is not None or arena.environment is None else arena.environment.config
     return RunFile(
-        options, arena.name, served.version, served.schema_hash, _hash(options.policy, policy), __version__, now()
+        options,
+        arena.name,
+        served.version,
+        served.schema_hash,
+        _hash(options.policy, policy),
+        __version__,
+        now(),
+        policy=policy.name,
+        config=None if own is None else own.model_dump(mode="json"),
     )
 
 
@@ -151,6 +164,33 @@ def check_same(folder: Path, there: RunFile, here: RunFile) -> None:
             raise UsageProblem(f"--resume {folder}: {said}; start another run")
     if there.mcpgym != here.mcpgym:
         warn(f"the run was begun by mcpgym {there.mcpgym}; this is {here.mcpgym}")
+
+
+def foreign(trace: Trace, here: RunFile, first: Trace | None) -> str | None:
+    """What in a trace is not of the run that ``here`` describes; None where it is one of its traces.
+
+    Args:
+        trace: of an episode that was opened.
+        here: what the run is now.
+        first: another of its traces, for what ``here`` does not know.
+    """
+    wanted = {
+        "environment": here.environment,
+        "environment_version": here.environment_version,
+        "schema_hash": here.schema_hash,
+        "split": here.options.split,
+        "policy": here.policy,
+        "config": here.config if here.config is not None or first is None else first.config,
+    }
+    for name, value in wanted.items():
+        has = getattr(trace, name)
+        if value is None or has == value:
+            continue
+        if name == "config":
+            other = sorted(key for key in {*has, *value} if has.get(key) != value.get(key))
+            return f"with another configuration ({', '.join(other)})"
+        return f"whose {name.replace('_', ' ')} is {str(has)[:40]} and not {str(value)[:40]}"
+    return None
 
 
 def is_unfinished(folder: Path) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from small_endpoint import small_endpoint
 
+from mcpgym_clients import run_file
 from mcpgym_clients.eval_options import EvalOptions
 from mcpgym_clients.run_file import _NOT_KEPT, OPERATIONAL
 from mcpgym_rl.locks import locked
@@ -243,6 +244,9 @@ def change(folder: Path, name: str, value: Any) -> None:
         ("options.config", "no", "run.json is damaged"),
         ("options.seed", 4, "has episodes of another run"),
         ("options.tasks", 2, "has episodes of another run"),
+        ("options.config", ["test_tasks=50"], "is one with another configuration (test_tasks)"),
+        ("options.policy", "expert", "whose policy is random and not expert"),
+        ("options.split", "train", "whose split is test and not train"),
         ("options", None, "run.json is damaged"),
         ("options.policy", "openai:m@http://***@127.0.0.1:9/v1", "which is not kept: give --policy again"),
     ],
@@ -255,6 +259,34 @@ def test_a_run_file_that_is_not_this_runs_is_refused(
     assert code == 2
     assert says in err
     assert len(err.splitlines()) == 1
+
+
+def test_the_traces_of_another_policy_are_none_of_this_run(command: Callable, tmp_path: Path) -> None:
+    """They were once summed up under its name."""
+    folder = broken(command, tmp_path)
+    assert command("eval", "reverse-text", "-p", "expert", "-n", "10", "--seed", "3", "--out", "other")[0] == 0
+    (folder / "traces.jsonl").write_bytes((tmp_path / "other" / "traces.jsonl").read_bytes())
+    before = {item.name: item.read_bytes() for item in folder.iterdir()}
+    code, _, err = command("eval", "--resume", "run")
+    assert (code, "whose policy is expert and not random" in err) == (2, True)
+    assert {item.name: item.read_bytes() for item in folder.iterdir()} == before
+
+
+def test_a_server_that_plays_another_configuration_ends_the_run(
+    command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where only the server knows the configuration, the first new trace tells."""
+    folder = broken(command, tmp_path)
+    change(folder, "options.config", ["test_tasks=50"])
+    found = run_file.describe
+
+    async def without_config(*arguments: Any) -> run_file.RunFile:
+        return dataclasses.replace(await found(*arguments), config=None)
+
+    monkeypatch.setattr("mcpgym_clients.evaluation.describe", without_config)
+    code, _, err = command("eval", "--resume", "run")
+    assert (code, "it is one with another configuration (test_tasks)" in err) == (1, True)
+    assert len(read_traces(folder / "traces.jsonl")) == 3
 
 
 def test_what_is_no_run_is_refused(command: Callable, tmp_path: Path) -> None:
