@@ -174,7 +174,7 @@ def foreign(trace: Trace, here: RunFile, first: Trace | None) -> str | None:
         here: what the run is now.
         first: another of its traces, for what ``here`` does not know.
     """
-    wanted = {
+    wanted: dict[str, Any] = {
         "environment": here.environment,
         "environment_version": here.environment_version,
         "schema_hash": here.schema_hash,
@@ -183,7 +183,7 @@ def foreign(trace: Trace, here: RunFile, first: Trace | None) -> str | None:
         "config": here.config if here.config is not None or first is None else first.config,
     }
     for name, value in wanted.items():
-        has = getattr(trace, name)
+        has: Any = getattr(trace, name)
         if value is None or has == value:
             continue
         if name == "config":

@@ -14,6 +14,7 @@ from typing import Any, Self
 from mcpgym.errors import ConfigurationError
 from mcpgym.messages import Message
 from mcpgym_rl.syncing import BackgroundSync
+from mcpgym_rl.trace_faults import trace_fault
 
 SCHEMA = "mcpgym.trace/1"
 
@@ -149,8 +150,10 @@ class Trace:
         if not isinstance(data, dict):
             raise ConfigurationError("a trace is a JSON object")
         if data.get("schema") != SCHEMA:
-            raise ConfigurationError(f"its schema is {data.get('schema')!r}; this version reads {SCHEMA!r}")
+            raise ConfigurationError(f"its schema is {str(data.get('schema'))[:60]!r}; this version reads {SCHEMA!r}")
         values = {name: _checked(name, data) for name in _KINDS if name in data or name in _REQUIRED}
+        if (fault := trace_fault(values)) is not None:
+            raise ConfigurationError(fault)
         for name, made in _PARTS.items():
             if values.get(name) is not None:
                 values[name] = _part(name, made, values[name])

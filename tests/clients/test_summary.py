@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
 import pytest
 
+from mcpgym.errors import ConfigurationError
+from mcpgym.messages import assistant, tool_answer, tool_call, user
 from mcpgym.schema import schema_hash
 from mcpgym_clients.report import notes, render
 from mcpgym_clients.statistics import wilson
 from mcpgym_clients.summary import Summary
-from mcpgym_rl.traces import Trace, TraceCall, TraceError, TraceScore, TraceUsage
+from mcpgym_rl.traces import Trace, TraceCall, TraceError, TraceScore, TraceTokens, TraceUsage
 
 
 def trace(number: int, score: TraceScore | None, **changed: Any) -> Trace:
@@ -283,3 +286,45 @@ def test_exact_values_stand_beside_the_shares() -> None:
         console.print(render(made))
     (line,) = [line for line in captured.get().splitlines() if line.startswith("win")]
     assert line.split()[-2:] == ["43.65", "%"]
+
+
+ANSWERED = tool_call("c", "play", "{}")
+ODD: list[Any] = [True, -1, 10**400, 1e308, "x", "", [], {}, [None], [{}], {"": []}, "\ud800"]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where each part of a value is."""
+    yield path
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ()):
+        yield from places(item, (*path, key))
+
+
+def test_whatever_is_read_can_be_summed_up_and_shown() -> None:
+    """A file of traces may be anybody's: each part of one is made something else, and then it is refused, or of use."""
+    score = TraceScore(1.0, {"outcome": 1.0, "format": None}, "win", {"signature": "x"})
+    messages = [user("Go."), assistant("", [ANSWERED]), tool_answer(ANSWERED, "ok")]
+    told = trace(0, score, messages=messages, tokens=TraceTokens([1], [True], [-0.5]), usage=TraceUsage(3, 4, 1))
+    whole = told.to_dict()
+    refused = []
+    for path in places(whole):
+        for odd in (*ODD, 0, None):
+            made = json.loads(json.dumps(whole))
+            at = made
+            for step in path[:-1]:
+                at = at[step]
+            if path:
+                at[path[-1]] = odd
+            try:
+                read = Trace.from_dict(made if path else odd)
+            except ConfigurationError as error:
+                refused.append(str(error))
+                continue
+            summary = Summary()
+            for one in (told, read):
+                summary.add(one)
+            json.dumps(summary.as_json(), allow_nan=False)
+            read.to_json()
+            for message in read.messages:
+                assert message["role"] + message["content"]
+    assert len(refused) > 200
+    assert max(map(len, refused)) < 300

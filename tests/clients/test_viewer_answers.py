@@ -295,7 +295,7 @@ def test_messages_that_are_none_are_a_fault_of_the_line(runs: Path, tmp_path: Pa
     index = TraceIndex(path)
     index.refresh()
     assert index.rows == []
-    assert "a message of it" in index.faults[0]
+    assert "messages[0]" in index.faults[0]
 
 
 def test_pages_of_a_list_and_the_page_around_a_trace(tmp_path: Path, runs: Path) -> None:
