@@ -11,7 +11,8 @@ from rich.text import Text
 
 from mcpgym_clients.console import clean, escaped
 from mcpgym_clients.report import number
-from mcpgym_clients.statistics.differences import FEW, POWER
+from mcpgym_clients.statistics import CONFIDENCE
+from mcpgym_clients.statistics.differences import FEW, POWER, fewest
 
 
 def render(found: Mapping[str, Any]) -> Group:
@@ -55,11 +56,14 @@ def verdict(row: Mapping[str, Any]) -> str:
 
 def _size(row: Mapping[str, Any]) -> Iterator[str]:
     """How large a difference the comparison could have found, and how many tasks one as large as this takes."""
+    paired_tasks = row["tasks"] if row["tasks"] > 1 else row["n"]
+    if row["paired_by"] is not None and paired_tasks < (least := fewest(CONFIDENCE)):
+        yield f"So few tasks cannot tell any runs apart: it takes {least} that differ, at the least."
     if row["detectable"] is None:
         return
     yield (
         f"With {row['tasks']} tasks a true difference of {row['detectable']:.3f} would be found "
-        f"in {100 * POWER:.0f} % of all cases; "
+        f"in about {100 * POWER:.0f} % of all cases; "
         f"one as large as this takes about {row['tasks_needed']:,} tasks."
         if row["tasks_needed"]
         else ""

@@ -100,7 +100,7 @@ def test_what_chance_may_have_done_is_not_distinguishable(folder: Callable[..., 
     assert made["interval"][0] < 0 < made["interval"][1]
     text = verdict(made)
     assert "not distinguishable" in text
-    assert f"a true difference of {made['detectable']:.3f} would be found in 80 % of all cases" in text
+    assert f"a true difference of {made['detectable']:.3f} would be found in about 80 % of all cases" in text
     assert f"{made['tasks_needed']:,} tasks" in text
 
 
@@ -116,6 +116,9 @@ def test_five_tasks_that_all_differ_one_way_are_too_few(folder: Callable[..., Pa
     made = row(judged(folder(of([0.0] * 5)), folder(of([1.0] * 5))))
     assert made["p"] == pytest.approx(2 / 32)
     assert not made["distinguishable"]
+    varied = row(judged(folder(of([0.0] * 5)), folder(of([0.5, 1.0, 0.25, 0.75, 1.0]))))
+    assert (varied["detectable"], varied["tasks_needed"]) == (None, None)
+    assert verdict(varied).endswith("So few tasks cannot tell any runs apart: it takes 6 that differ, at the least.")
     assert row(judged(folder(of([0.0] * 6)), folder(of([1.0] * 6))))["distinguishable"]
 
 

@@ -25,6 +25,7 @@ from mcpgym_clients.statistics import (
     t_quantile,
     wilson,
 )
+from mcpgym_clients.statistics.differences import detectable
 
 
 @pytest.mark.parametrize(
@@ -211,7 +212,9 @@ def test_the_paired_t_interval_is_the_textbooks() -> None:
     deviation = (sum((value - 0.5) ** 2 for value in apart) / 3) ** 0.5
     half = 3.18244631 * deviation / 2
     assert found.interval == pytest.approx([0.5 - half, 0.5 + half])
-    assert found.detectable == pytest.approx((3.18244631 + 0.97847231) * deviation / 2)
+    assert found.detectable is None, "the exact test finds nothing on four tasks, however large"
+    assert detectable(deviation / 2, 3) == pytest.approx((3.18244631 + 0.97847231) * deviation / 2)
+    assert compare_paired([0.0] * 6, [0.5, 0.0, 1.5, 0.0, 0.2, 0.1], "abcdef").detectable is not None
 
 
 def test_p_values_of_more_than_a_few_tasks_are_students() -> None:

@@ -23,13 +23,19 @@ FEW = 16
 """With at most so many tasks that differ, the p-value is Fisher's exact one: all 2^16 signs are tried."""
 
 
+def fewest(confidence: float) -> int:
+    """How many tasks must differ at the least before Fisher's test can find anything: 6 where p is to be below 5 %."""
+    return math.floor(1 - math.log2(1 - confidence)) + 1
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """How far the second run is above the first, on average.
 
     ``low`` and ``high`` are None where one task alone allows no interval, and so is ``p``, the chance of a difference
     at least as large where there is none. ``detectable`` is the smallest true difference that a comparison of this size
-    finds in ``POWER`` of all cases. ``differing`` counts the tasks on which the runs differ at all.
+    finds in about ``POWER`` of all cases (less where few tasks differ); None where nothing is known of what would vary,
+    and where there are too few tasks to find any. ``differing`` counts the tasks on which the runs differ at all.
     """
 
     first: float
@@ -105,7 +111,7 @@ def compare_paired(
     error = math.sqrt(variance)
     half = t_quantile((1 + confidence) / 2, degrees) * error
     p = _exact(sums) if differing <= FEW else t_beyond(centre / error if error else math.inf, degrees)
-    found = detectable(error, degrees, confidence)
+    found = detectable(error, degrees, confidence) if len(sums) >= fewest(confidence) else None
     return Difference(before, after, centre - half, centre + half, p, found, **counts)  # type: ignore[arg-type]
 
 
