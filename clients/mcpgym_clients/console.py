@@ -28,8 +28,8 @@ def talk() -> Console:
 
 
 def warn(sentence: str) -> None:
-    """Print a warning."""
-    talk().print(f"[yellow]warning:[/yellow] {escaped(sentence)}", soft_wrap=True)
+    """Print a warning, on one line."""
+    talk().print(f"[yellow]warning:[/yellow] {escaped(one_line(sentence))}", soft_wrap=True)
 
 
 def escaped(text: object) -> str:
@@ -43,3 +43,8 @@ def clean(text: str) -> str:
     Whatever a policy or another package's environment wrote goes through here before a person sees it.
     """
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str) -> str:
+    """``text`` made harmless as :func:`clean` does, on one line: a name with line breaks could fake what follows it."""
+    return " ".join(clean(text).split())

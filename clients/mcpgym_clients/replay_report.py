@@ -13,7 +13,7 @@ from rich.console import Group
 from rich.padding import Padding
 from rich.text import Text
 
-from mcpgym_clients.console import clean
+from mcpgym_clients.console import clean, one_line
 from mcpgym_rl.replay import CONFIGURATION, Difference, DifferenceKind, Replayed
 from mcpgym_rl.traces import Trace
 
@@ -123,7 +123,7 @@ class Results:
         for name, item in self.environments.items():
             parts.append(Text(f"  {clean(name)} {clean(str(item['replayed']))}", "dim"))
         for note, count in self.configurations.most_common(SHOWN):
-            parts.append(Text(f"  {clean(note)} ({_count(count, 'trace')})", "yellow"))
+            parts.append(Text(f"  {one_line(note)} ({_count(count, 'trace')})", "yellow"))
         if self.unscored:
             parts.append(Text(f"  {self.unscored:,} had no score: compared as far as they go", "yellow"))
         if self.unopened:
@@ -135,17 +135,17 @@ def _differing(one: Replayed, path: Path, place: int) -> Iterator[Any]:
     trace = one.recorded
     yield Text.assemble(
         ("✗ ", "red"),
-        (clean(f"{path}, trace {place}: {trace.environment} {trace.task}, seed {trace.seed}"), "bold"),
-        (clean(f"  {trace.policy}"), "dim"),
+        (one_line(f"{path}, trace {place}: {trace.environment} {trace.task}, seed {trace.seed}"), "bold"),
+        (f"  {one_line(trace.policy)}", "dim"),
     )
     for note in one.notes:
-        yield Padding(Text(clean(note), "yellow"), (0, 0, 0, 2), expand=False)
+        yield Padding(Text(one_line(note), "yellow"), (0, 0, 0, 2), expand=False)
     for item in one.differences:
         yield Padding(Group(*_difference(trace, item)), (0, 0, 0, 2), expand=False)
 
 
 def _difference(trace: Trace, item: Difference) -> Iterator[Any]:
-    yield Text.assemble((f"{item.kind} differs", "bold red"), clean(f"  {item.where}"))
+    yield Text.assemble((f"{item.kind} differs", "bold red"), f"  {one_line(item.where)}")
     if item.message is not None and item.kind != DifferenceKind.PROMPT:
         before = [message for message in trace.messages[: item.message] if message["role"] != "system"]
         if len(before) > BEFORE:

@@ -13,7 +13,7 @@ from typing import Any
 def write_atomically(path: Path, value: Any) -> None:
     """Write ``value`` as JSON so that a reader finds the old file or the whole new one, whenever the process dies."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    replace_whole(path, text.encode("utf-8"))
+    replace_whole(path, text.encode("utf-8", "backslashreplace"))  # half a surrogate pair is then its JSON escape
 
 
 def replace_whole(path: Path, content: bytes) -> None:

@@ -128,6 +128,21 @@ def test_a_changed_world_is_told_with_its_version_first_and_the_first_difference
     assert (difference["recorded"], difference["replayed"]) == ("count 3", "\x1b[31mcount\u202e 3")
 
 
+def test_names_in_a_trace_fake_no_lines_and_odd_characters_are_reported(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Traces may be anybody's: line breaks in their names once printed a verdict of their own."""
+    fake = "1\n✓ 6 traces replay equal"
+    lines = (here / "runs/one/traces.jsonl").read_text().splitlines()
+    data = json.loads(lines[0]) | {"policy": fake, "task": f"test-{fake}", "environment_version": f"{fake} \ud800"}
+    (here / "theirs.jsonl").write_text(json.dumps(data) + "\n")
+    capsys.readouterr()
+    assert mcpgym("replay", "theirs.jsonl", "--env", "counted_env:Counter", "--json", "r.json") == 1
+    out, talk = capsys.readouterr()
+    assert not [line for line in (out + talk).splitlines() if line.strip().startswith("✓")]
+    assert "\ud800" in report(here)["environments"]["counted"]["recorded"][0]
+
+
 def test_one_trace_can_be_chosen(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert mcpgym("replay", "runs/one/traces.jsonl", "--env", "counted_env:Changed", "-i", "-1") == 1
