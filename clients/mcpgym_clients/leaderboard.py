@@ -77,7 +77,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Rows that may be compared. ``pairs`` is how many episodes (task and seed) there are, ``common`` in every row."""
+    """Rows that may be compared. ``pairs`` is how many episodes (task and seed) there are, ``common`` in every row.
+
+    Rows that lack an episode stand below those that lack none, whatever their mean: it may be one of picked tasks.
+    """
 
     what: BoardKey
     config: Mapping[str, Any]
@@ -147,7 +150,9 @@ def _board(what: BoardKey, receipts: Sequence[Receipt]) -> Board:
     pairs = [{_pair(said) for said in items if said["total"] is not None} for items in rows.values()]
     every, common = set().union(*pairs), set.intersection(*pairs)
     made = [_row(who, items, every, common) for who, items in rows.items()]
-    made.sort(key=lambda row: (row.reward is None, -(row.reward.mean if row.reward else 0), str(row.who)))
+    made.sort(
+        key=lambda row: (row.reward is None, row.missing > 0, -(row.reward.mean if row.reward else 0), str(row.who))
+    )
     return Board(what, receipts[0].statement["config"], len(every), len(common), made)
 
 

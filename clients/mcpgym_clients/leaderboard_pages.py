@@ -113,7 +113,8 @@ def title(board: Board) -> str:
 
 
 FOOT = (
-    "Only receipts that hold are counted, and of an episode its first scoring alone. Claimed: what a harness said of "
+    "Only receipts that hold are counted, and of an episode its first scoring alone. Rows that lack an episode which "
+    "another row has stand below the others: their mean may be one of picked tasks. Claimed: what a harness said of "
     "itself; the server cannot know whether it is true. Seen: what the server saw itself."
 )
 

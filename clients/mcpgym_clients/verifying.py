@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpgym_clients.console import escaped, out
+from mcpgym_clients.console import escaped, one_line, out
 from mcpgym_clients.failures import FAILURE, CommandFailed, UsageProblem
 from mcpgym_clients.files import TRACES
 from mcpgym_clients.receipt_census import Census
@@ -135,7 +135,7 @@ def _report(found: Verification, keys: Sequence[str], options: VerifyOptions) ->
         parts = ", ".join(f"{count} {word}" for word, count in sorted(counts.items(), reverse=True))
         console.print(f"{escaped(name)}: {parts}", soft_wrap=True)
     for where, problem in found.rejected[:SHOWN]:
-        console.print(f"[red]rejected[/red] {escaped(where)}: {escaped(problem)}", soft_wrap=True)
+        console.print(f"[red]rejected[/red] {escaped(one_line(where))}: {escaped(one_line(problem))}", soft_wrap=True)
     if len(found.rejected) > SHOWN:
         console.print(f"… and {len(found.rejected) - SHOWN} more" + ("" if options.json_file else "; all: --json FILE"))
     for note in found.notes:

@@ -309,6 +309,30 @@ class Mine(TicTacToe):
     assert not (tmp_path / "imported too").exists()
 
 
+def test_whoever_picks_tasks_does_not_lead(command: Callable, key: SigningKey, tmp_path: Path) -> None:
+    """One lucky game, handed in alone, once stood above a hundred."""
+
+    async def script() -> list[Any]:
+        control = LocalControl(Episodes.of("tic-tac-toe"), signer=Signer(key))
+
+        async def play(policy: str, index: int) -> Any:
+            token = (await control.open("tic-tac-toe", split="test", index=index)).token
+            await control.step([Call(token, "play", {"position": cell}) for cell in (4, 0, 8, 2, 6, 1, 3, 5, 7)])
+            return (await control.score(token, [], claims={"policy": policy})).receipt
+
+        found = [await play("thorough", index) for index in range(6)]
+        totals = [item["receipt"]["total"] for item in found]
+        return [*found, await play("lucky", totals.index(max(totals)))]
+
+    (tmp_path / "all.jsonl").write_bytes(b"".join(receipt_line(item) + b"\n" for item in asyncio.run(script())))
+    code, out, _ = command("leaderboard", "all.jsonl", "--key", key.public.text, "--format", "json")
+    assert code == 0
+    (board,) = json.loads(out)["boards"]
+    first, second = board["rows"]
+    assert (first["policy"], first["missing"], second["policy"], second["missing"]) == ("thorough", 0, "lucky", 5)
+    assert second["reward"]["mean"] > first["reward"]["mean"]
+
+
 def test_a_leaderboard_holds_what_was_verified_and_says_what_it_covers(
     command: Callable, made: Path, key: SigningKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
