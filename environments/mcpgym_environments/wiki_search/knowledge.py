@@ -21,12 +21,21 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Something that has a page: ``key`` is the page's, ``kind`` what it is (``person``, ``river``)."""
+    """Something that has a page: ``key`` is the page's, ``kind`` what it is (``person``, ``river``).
+
+    ``article`` is ``the`` for names that have it within a sentence (``the Battle of Hastings``) and empty otherwise.
+    """
 
     key: str
     kind: str
     name: str
     aliases: tuple[str, ...] = ()
+    article: str = ""
+
+    @property
+    def mention(self) -> str:
+        """The name as it stands within a sentence: fill the ``{}`` of phrases and questions with it."""
+        return f"{self.article} {self.name}" if self.article else self.name
 
 
 Value = Entity | Quantity | date | str
