@@ -82,7 +82,7 @@ def receipt_files(paths: Iterable[Path], *, traces_too: bool) -> list[Path]:
             continue
         for folder, below, files in os.walk(path):
             below[:] = sorted(name for name in below if not name.startswith("."))
-            names = [name for name in (RECEIPTS, TRACES) if name in files]
+            names = [name for name in (RECEIPTS, TRACES) if name in files and (Path(folder) / name).is_file()]
             found |= dict.fromkeys(Path(folder) / name for name in (names if traces_too else names[:1]))
     return list(found)
 
@@ -118,7 +118,7 @@ def _receipt_line(where: str, line: bytes, keys: Mapping[str, PublicKey]) -> Che
 
 def _trace_line(where: str, line: bytes, keys: Mapping[str, PublicKey]) -> Checked:
     try:
-        trace = Trace.from_dict(json.loads(line))
+        trace = Trace.from_dict(json.loads(line, object_pairs_hook=_once))
     except (ValueError, RecursionError) as error:
         if not line.endswith(b"\n"):
             return Checked(where)
@@ -133,6 +133,14 @@ def _trace_line(where: str, line: bytes, keys: Mapping[str, PublicKey]) -> Check
         return Checked(where, problem=str(problem), trace=trace)
     except RecursionError:
         return Checked(where, problem="it is nested too deeply to be a trace of ours", trace=trace)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object none of whose names stands there twice: who reads the first of two reads another trace."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("an object has the same name twice")
+    return made
 
 
 def check_trace(trace: Trace, keys: Mapping[str, PublicKey]) -> Receipt:

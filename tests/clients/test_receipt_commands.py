@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import random
 import re
 import subprocess
@@ -221,6 +222,26 @@ def test_a_trace_that_is_not_signed_is_rejected_and_one_without_a_score_is_said(
     assert code == 1
     assert "1 verified, 1 unscored, 1 rejected, 1 incomplete" in out
     assert "line 2: its score is not signed" in out
+
+
+def test_a_trace_that_says_two_things_at_once_is_rejected(
+    command: Callable, made: Path, key: SigningKey, tmp_path: Path
+) -> None:
+    line = (made / "traces.jsonl").read_text().splitlines()[0]
+    (tmp_path / "traces.jsonl").write_text(line.replace('"score":{', '"score":{"total":9.0,', 1) + "\n")
+    code, out, _ = command("verify", "traces.jsonl", "--key", key.public.text)
+    assert (code, "the same name twice" in out) == (1, True)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders")
+def test_a_folder_of_somebody_elses_holds_nothing_up(command: Callable, tmp_path: Path, key: SigningKey) -> None:
+    """Reading a pipe that stands where traces should waits for ever."""
+    (tmp_path / "theirs").mkdir()
+    for name in ("traces.jsonl", "receipts.jsonl"):
+        os.mkfifo(tmp_path / "theirs" / name)
+    for what in ("verify", "leaderboard"):
+        code, _, err = command(what, "theirs", "--key", key.public.text)
+        assert (code, "no receipts and no traces" in err) == (2, True)
 
 
 def scored_twice(key: SigningKey) -> list[dict[str, Any]]:
