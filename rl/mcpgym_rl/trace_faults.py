@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcpgym.messages import message_fault
-
-LARGEST = 1e100
-"""No reward is so large; beyond it, squares and sums of them would be none that a double can hold."""
+from mcpgym.rewards import LARGEST
 
 Check = Callable[[Any], bool]
 

@@ -15,6 +15,9 @@ from mcpgym.marks import marked_methods
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
+LARGEST = 1e100
+"""No reward and no total is larger, or further below 0: of such numbers no double can hold the squares and sums."""
+
 _MARK = "__mcpgym_reward__"
 _BY_NAME = ("transcript", "task", "calls")
 
@@ -62,7 +65,8 @@ def reward(function: Any = None, /, **options: float) -> Any:
     Args:
         function: the method, when the decorator is used bare.
         **options: ``weight`` in the total (0 makes it a metric only) and the range ``low`` to ``high`` that its value
-            is promised to lie in, both included. A value outside it, or one that is not finite, is an error.
+            is promised to lie in, both included. A value outside it, or one that is not finite, is an error; so is one
+            beyond ±1e100, whatever the range.
     """
 
     def mark(method: Any) -> Any:
@@ -144,8 +148,8 @@ async def score(rewards: Mapping[str, Reward], environment: object, state: objec
         total = math.fsum(weight * value for weight, value in known if value is not None)
     except OverflowError:
         total = math.inf
-    if not math.isfinite(total):
-        raise RewardError(f"the rewards add up to no finite number: {components}; use smaller weights")
+    if not abs(total) <= LARGEST:
+        raise RewardError(f"the rewards add up to more than {LARGEST:g}: {components}; use smaller weights")
     return Score(total, components)
 
 
@@ -156,6 +160,6 @@ def _checked(item: Reward, value: Any) -> float:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not math.isfinite(number) or not item.low <= number <= item.high:
+    if not abs(number) <= LARGEST or not item.low <= number <= item.high:
         raise RewardError(f"reward {item.name!r} gave {number}, outside its range [{item.low}, {item.high}]")
     return number
