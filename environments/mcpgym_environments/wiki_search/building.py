@@ -1,22 +1,56 @@
-"""Building a corpus' library once, in a cache folder, and opening it in milliseconds from then on."""
+"""Building a corpus' library once, in a cache folder, and opening it in milliseconds from then on.
+
+A library is a folder of the cache, named after the corpus' fingerprint: ``pages.sqlite`` (see :mod:`store`), a folder
+for each engine's index, and ``library.json`` with the sizes of the files, written last. It is made in a folder beside
+it, under a lock, and renamed when it is whole: a process that is killed leaves nothing that another would open.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.library import Library
 from mcpgym_environments.wiki_search.pages import Corpus
+from mcpgym_environments.wiki_search.search.engine import Engine
+from mcpgym_environments.wiki_search.search.engines import engine_named
+from mcpgym_environments.wiki_search.sqlite_files import LibraryDamaged
+from mcpgym_environments.wiki_search.store import SCHEMA, StoredCorpus, StoredPages, write_pages
+
+UNUSED_DAYS = 60
+"""Days after which an older library of the same source is removed when a newer one is built."""
+_PAGES = "pages.sqlite"
+_MANIFEST = "library.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a build is: ``done`` of ``total`` pages (None: not known) in ``stage`` (``reading``, ``indexing``)."""
+    """How far a build is: ``done`` of ``total`` in ``stage``: pages while ``reading``, sections while ``indexing``.
+
+    ``total`` is None where it is not known; ``waiting`` means that another process builds the same library.
+    """
 
     stage: str
     done: int
     total: int | None
+
+
+def cache_folder() -> Path:
+    """Where libraries are kept: ``$MCPGYM_CACHE/wiki``, else ``mcpgym/wiki`` in the user's cache folder."""
+    if given := os.environ.get("MCPGYM_CACHE", ""):
+        return Path(given).expanduser() / "wiki"
+    caches = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(caches) if Path(caches).is_absolute() else Path.home() / ".cache") / "mcpgym" / "wiki"
 
 
 def open_library(
@@ -25,5 +59,227 @@ def open_library(
     on_progress: Callable[[Progress], None] | None = None,
     folder: Path | None = None,
 ) -> Library:
-    """The library of ``corpus``, built first where the cache has none. ``engine``: auto, fts5, tantivy or hybrid."""
-    raise NotImplementedError
+    """The library of ``corpus``, built first where the cache has none, or a damaged one.
+
+    ``engine``: ``fts5`` (SQLite's), ``tantivy``, ``hybrid`` (words and meaning), or ``auto``: tantivy for large
+    corpora where it is installed, else fts5. ``folder`` is the cache; see :func:`cache_folder`. Raises
+    ConfigurationError where the corpus has no pages, the engine is not there, or the folder cannot be written.
+    """
+    engine_named(engine, corpus.size or 0)  # refuse early, before reading a large corpus
+    place = (folder or cache_folder()) / _name(corpus)
+    hear = on_progress or (lambda progress: None)
+    for attempt in range(3):
+        opened = _open(place, corpus, engine)
+        if opened is not None:
+            return opened
+        try:
+            _build(place, corpus, engine, hear)
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot build the search index in {place.parent}: {error.strerror or error}; "
+                "set MCPGYM_CACHE to a folder that can be written and has room"
+            ) from error
+    raise ConfigurationError(f"{place} is damaged as soon as it is built: is the disk full or broken?")
+
+
+def is_built(corpus: Corpus, engine: str = "auto", folder: Path | None = None) -> bool:
+    """Whether :func:`open_library` would find it built, so that it takes milliseconds."""
+    opened = _open((folder or cache_folder()) / _name(corpus), corpus, engine)
+    if opened is not None:
+        opened.close()
+    return opened is not None
+
+
+class ProgressLine:
+    """Progress on one line of standard error, from the second second on; nothing where little is to be done."""
+
+    def __init__(self) -> None:
+        self._started = self._shown = time.monotonic()
+        self._stage = ""
+
+    def __call__(self, progress: Progress) -> None:
+        """Show it, twice a second at most; in lines of their own, and rarely, where nobody watches a terminal."""
+        now = time.monotonic()
+        watched = sys.stderr.isatty()
+        if now - self._started < 1 or (now - self._shown < (0.5 if watched else 30) and progress.stage == self._stage):
+            return
+        self._shown, self._stage = now, progress.stage
+        share = f" of {progress.total:,}" if progress.total else ""
+        unit = {"reading": "pages", "indexing": "sections"}.get(progress.stage, "")
+        text = f"wiki-search: {progress.stage} {progress.done:,}{share} {unit}".rstrip()
+        print(f"\r\033[K{text}" if watched else text, end="" if watched else "\n", file=sys.stderr, flush=True)
+
+
+def _name(corpus: Corpus) -> str:
+    """The folder's name: what kind of corpus it is, and a hash of its source and of what is in it."""
+    kind = re.sub(r"[^a-z0-9]+", "-", corpus.about.get("kind", "corpus").lower()).strip("-")[:30] or "corpus"
+    return f"{kind}-{_short(_source(corpus))}-{_short(f'{SCHEMA} {corpus.fingerprint}')}"
+
+
+def _source(corpus: Corpus) -> str:
+    return f"{corpus.about.get('kind', '')} {corpus.about.get('source', '')}"
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _pages_file(place: Path, corpus: Corpus) -> Path:
+    return corpus.path if isinstance(corpus, StoredCorpus) else place / _PAGES
+
+
+def _folder_of(engine: Engine) -> str:
+    return f"{engine.name}-{engine.version}"
+
+
+def _open(place: Path, corpus: Corpus, engine: str) -> Library | None:
+    """The library in ``place``, or None where it is not there, not whole, or lacks the engine's index."""
+    try:
+        sizes: dict[str, int] = json.loads((place / _MANIFEST).read_bytes())["files"]
+        if (place / "damaged").exists() or any((place / name).stat().st_size != size for name, size in sizes.items()):
+            return None
+        stored = StoredPages(_pages_file(place, corpus))
+        chosen = engine_named(engine, stored.pages)
+        if not any(name.startswith(_folder_of(chosen) + "/") for name in sizes):
+            stored.pool.close()
+            return None
+        index = chosen.open(place / _folder_of(chosen))
+    except (OSError, ValueError, KeyError, TypeError, LibraryDamaged):
+        return None
+    except ConfigurationError:
+        if isinstance(corpus, StoredCorpus):
+            raise
+        engine_named(engine, 0)
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(place)
+    return Library(stored, index, chosen.name)
+
+
+def _build(place: Path, corpus: Corpus, engine: str, hear: Callable[[Progress], None]) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(place.with_name(place.name + ".lock"), lambda: hear(Progress("waiting", 0, None))):
+        built = _open(place, corpus, engine)
+        if built is not None:  # by another process, while this one waited
+            built.close()
+            return
+        for left in place.parent.glob(f"{place.name}.building-*"):
+            shutil.rmtree(left, ignore_errors=True)  # of a process that was killed: we hold the lock
+        new = place.with_name(f"{place.name}.building-{os.getpid()}")
+        new.mkdir()
+        try:
+            kept = _kept(place, corpus)
+            if not isinstance(corpus, StoredCorpus):
+                if kept:
+                    _link(place / _PAGES, new / _PAGES)
+                else:
+                    write_pages(new / _PAGES, corpus, lambda done: hear(Progress("reading", done, corpus.size)))
+            _index(new, _pages_file(new, corpus), engine, hear)
+            if kept:
+                _keep_other_indexes(place, new)
+            _write_manifest(new)
+            _replace(new, place)
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        _forget_old(place, corpus)
+
+
+def _kept(place: Path, corpus: Corpus) -> bool:
+    """Whether the pages that are there are whole, so that only an engine's index is missing."""
+    try:
+        sizes: dict[str, int] = json.loads((place / _MANIFEST).read_bytes())["files"]
+        if (place / "damaged").exists() or any((place / name).stat().st_size != size for name, size in sizes.items()):
+            return False
+        StoredPages(_pages_file(place, corpus)).pool.close()
+    except (OSError, ValueError, KeyError, TypeError, ConfigurationError, LibraryDamaged):
+        return False
+    return True
+
+
+def _index(new: Path, pages: Path, engine: str, hear: Callable[[Progress], None]) -> None:
+    stored = StoredPages(pages)
+    try:
+        chosen = engine_named(engine, stored.pages)
+        folder = new / _folder_of(chosen)
+        folder.mkdir()
+        total = stored.sections
+        hear(Progress("indexing", 0, total))
+        chosen.build(folder, stored.rows(), lambda done: hear(Progress("indexing", done, total)))
+    finally:
+        stored.pool.close()
+
+
+def _keep_other_indexes(place: Path, new: Path) -> None:
+    for other in place.iterdir():
+        if other.is_dir() and not (new / other.name).exists():
+            shutil.copytree(other, new / other.name, copy_function=_link)
+
+
+def _link(old: str | Path, new: str | Path) -> None:
+    """The same file under a second name; a copy where the file system knows no links."""
+    try:
+        os.link(old, new)
+    except OSError:
+        shutil.copyfile(old, new)
+
+
+def _write_manifest(folder: Path) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+    with (folder / _MANIFEST).open("w", encoding="utf-8") as out:
+        json.dump({"files": sizes}, out)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def _replace(new: Path, place: Path) -> None:
+    """Put ``new`` where ``place`` is. Who has the old one open goes on reading it (where the system lets files go)."""
+    old = place.with_name(f"{place.name}.building-old-{os.getpid()}")
+    if place.exists():
+        place.rename(old)
+    new.rename(place)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _forget_old(place: Path, corpus: Corpus) -> None:
+    """Remove libraries of the same source that nobody has opened for long."""
+    same = place.name.rpartition("-")[0]
+    for other in place.parent.glob(f"{same}-????????????"):
+        with contextlib.suppress(OSError):
+            if other != place and time.time() - other.stat().st_mtime > UNUSED_DAYS * 86_400:
+                shutil.rmtree(other, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _alone(path: Path, on_waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock file ``path``; it stays, empty."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if not _lock(handle, wait=False):
+            on_waiting()
+            _lock(handle, wait=True)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, *, wait: bool) -> bool:
+    if sys.platform == "win32":
+        import msvcrt
+
+        while True:
+            try:
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+                return True
+            except OSError:
+                if not wait:
+                    return False
+                time.sleep(0.2)
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Search over sections: what a query means, the engines that find, and the snippets that show why."""

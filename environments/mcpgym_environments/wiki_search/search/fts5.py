@@ -1,0 +1,164 @@
+"""SQLite's own full-text search: nothing to install, quick up to some ten thousand pages and bounded beyond.
+
+A query is tried with all of its words first and then, where that finds too little, with any of its rarest: those
+whose sections together are few enough to be ranked in time. SQLite FTS5's manual: https://sqlite.org/fts5.html.
+"""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from mcpgym_environments.wiki_search.names import words_apart
+from mcpgym_environments.wiki_search.search.engine import Found, Row
+from mcpgym_environments.wiki_search.search.query import Query
+from mcpgym_environments.wiki_search.sqlite_files import Pool, writing
+
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+RANKED = 20_000
+"""Sections that one query ranks: about 50 milliseconds of work."""
+SECONDS = 0.4
+"""Wall-clock time after which a search is cut short; only a very slow disk should ever need it."""
+_WEIGHTS = "6.0, 2.0, 1.0"
+_FILE = "fts5.sqlite"
+_BATCH = 2_000
+
+
+class Fts5:
+    """The engine."""
+
+    name = "fts5"
+    version = 1
+
+    def build(self, folder: Path, rows: Iterable[Row], on_row: Callable[[int], None]) -> None:
+        """Write the index."""
+        with writing(folder / _FILE) as connection:
+            connection.execute(
+                f"CREATE VIRTUAL TABLE section USING fts5(title, heading, text, content='', tokenize='{TOKENIZER}')"
+            )
+            connection.execute("INSERT INTO section(section, rank) VALUES('hashsize', 67108864)")
+            for batch in _batches(_indexed(rows)):
+                connection.executemany("INSERT INTO section(rowid, title, heading, text) VALUES(?, ?, ?, ?)", batch)
+                on_row(batch[-1][0])
+            connection.execute("INSERT INTO section(section) VALUES('optimize')")
+            connection.execute("CREATE VIRTUAL TABLE vocabulary USING fts5vocab(section, row)")
+
+    def open(self, folder: Path) -> Fts5Index:
+        """Open it."""
+        return Fts5Index(folder / _FILE)
+
+
+class Fts5Index:
+    """An index that is open."""
+
+    def __init__(self, path: Path) -> None:
+        self._pool = Pool(path)
+        self._frequencies: dict[str, int] = {}
+
+    def find(self, query: Query, limit: int, *, titles: bool = False) -> list[Found]:
+        """See :class:`Index`."""
+        if titles:
+            return self._rank(_any(self._rarest(query)), limit, titles=True)
+        parts = [word for word in query.words if self.frequency(word)]
+        parts += [" ".join(phrase) for phrase in query.phrases]
+        if not parts:
+            return []
+        every = self._rank(_all(parts), limit)
+        if len(every) >= limit or len(parts) == 1 and not query.phrases:
+            return every
+        rarest = self._rarest(query)
+        some = self._rank(_any(rarest), limit + len(every))
+        have = {found.number for found in every}
+        lift = some[0].score if some else 0.0
+        lifted = [Found(number, score + lift) for number, score in every]
+        return (lifted + [found for found in some if found.number not in have])[:limit]
+
+    def frequency(self, word: str) -> int:
+        """See :class:`Index`."""
+        known = self._frequencies.get(word)
+        if known is None:
+            with self._pool.connection(SECONDS) as connection:
+                known = min((self._documents(connection, term) for term in terms_of(word)), default=0)
+            if len(self._frequencies) < 100_000:
+                self._frequencies[word] = known
+        return known
+
+    def close(self) -> None:
+        """Give its files back."""
+        self._pool.close()
+
+    @staticmethod
+    def _documents(connection: sqlite3.Connection, term: str) -> int:
+        row = connection.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def _rarest(self, query: Query) -> list[str]:
+        """The words, rarest first, as long as their sections together can be ranked; always one."""
+        known = [(self.frequency(word), word) for word in query.all_words]
+        chosen: list[str] = []
+        room = RANKED
+        for frequency, word in sorted(set(known)):
+            if not frequency:
+                continue
+            if chosen and frequency > room:
+                break
+            room -= frequency
+            chosen.append(word)
+        return chosen
+
+    def _rank(self, match: str, limit: int, *, titles: bool = False) -> list[Found]:
+        if not match:
+            return []
+        sql = (
+            f"SELECT number, score FROM (SELECT rowid AS number, bm25(section, {_WEIGHTS}) AS score FROM section "
+            f"WHERE section MATCH ? LIMIT {RANKED}) ORDER BY score, number LIMIT ?"
+        )
+        try:
+            with self._pool.connection(SECONDS) as connection:
+                match = f"title : ({match})" if titles else match
+                return [Found(number, -score) for number, score in connection.execute(sql, (match, limit))]
+        except sqlite3.OperationalError as error:
+            if str(error) == "interrupted":
+                return []
+            raise
+
+
+def _all(parts: list[str]) -> str:
+    return " AND ".join(f'"{part}"' for part in parts)
+
+
+def _any(parts: list[str]) -> str:
+    return " OR ".join(f'"{part}"' for part in parts)
+
+
+def _indexed(rows: Iterable[Row]) -> Iterator[tuple[int, str, str, str]]:
+    for number, title, heading, text, is_first in rows:
+        yield number, words_apart(title), "" if is_first else words_apart(heading), words_apart(text)
+
+
+def _batches(rows: Iterator[tuple[int, str, str, str]]) -> Iterator[list[tuple[int, str, str, str]]]:
+    while batch := list(islice(rows, _BATCH)):
+        yield batch
+
+
+_words = threading.local()
+
+
+@functools.lru_cache(maxsize=50_000)
+def terms_of(word: str) -> tuple[str, ...]:
+    """What the index makes of a word: its stem, as SQLite's tokenizer cuts it."""
+    connection = getattr(_words, "connection", None)
+    if connection is None:
+        connection = _words.connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection.execute(f"CREATE VIRTUAL TABLE word USING fts5(text, content='', tokenize='{TOKENIZER}')")
+        connection.execute("CREATE VIRTUAL TABLE occurrence USING fts5vocab(word, instance)")
+    connection.execute("BEGIN")
+    try:
+        connection.execute("INSERT INTO word(rowid, text) VALUES(1, ?)", (word,))
+        return tuple(term for (term,) in connection.execute("SELECT term FROM occurrence ORDER BY offset"))
+    finally:
+        connection.execute("ROLLBACK")

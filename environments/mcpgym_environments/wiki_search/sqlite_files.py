@@ -1,0 +1,120 @@
+"""SQLite files that are written once and then only read: by many threads, through a pool of connections."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mcpgym.errors import McpgymError
+
+_INSTRUCTIONS = 20_000
+"""SQLite's virtual-machine steps between two looks at the clock: some tenths of a millisecond."""
+_MAPPED = 1 << 40
+_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+_KEPT = 16
+"""Idle connections that are kept."""
+
+
+class LibraryClosed(McpgymError):
+    """A library was used after it was closed."""
+
+
+class LibraryDamaged(McpgymError):
+    """A library's file cannot be read any more; it is built anew when it is opened next."""
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[sqlite3.Connection]:
+    """A new database at ``path``, as fast as can be: a build that fails is thrown away whole, so nothing is journaled.
+
+    It is committed and safely on the disk at the end.
+    """
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", "cache_size=-65536"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("BEGIN")
+        yield connection
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class _Reader(sqlite3.Connection):
+    """A connection that stops itself at a deadline."""
+
+    deadline = float("inf")
+
+    def late(self) -> bool:
+        return time.monotonic() > self.deadline
+
+
+class Pool:
+    """Connections to one file that nobody writes any more; as many as there are threads at work at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+        self._idle: list[_Reader] = []
+        self._closed = False
+
+    @contextlib.contextmanager
+    def connection(self, seconds: float | None = None) -> Iterator[sqlite3.Connection]:
+        """A connection for a moment. After ``seconds`` what it does is interrupted (an OperationalError says so)."""
+        if self._closed:
+            raise LibraryClosed("this library is closed")
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._open()
+        connection.deadline = float("inf") if seconds is None else time.monotonic() + seconds
+        usable = True
+        try:
+            yield connection
+        except sqlite3.DatabaseError as error:
+            if (getattr(error, "sqlite_errorcode", 0) & 0xFF) not in _BROKEN:
+                raise
+            usable = False
+            raise self._damaged(error) from error
+        finally:
+            if usable and not self._closed and len(self._idle) < _KEPT:
+                self._idle.append(connection)
+            else:
+                connection.close()
+
+    def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """All rows of a query."""
+        with self.connection() as connection:
+            return connection.execute(sql, values).fetchall()
+
+    def close(self) -> None:
+        """Close what is idle; what is at work closes when it is done."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def _open(self) -> _Reader:
+        try:
+            connection = sqlite3.connect(
+                self._uri, uri=True, factory=_Reader, check_same_thread=False, isolation_level=None
+            )
+        except sqlite3.OperationalError as error:
+            raise self._damaged(error) from error
+        connection.execute(f"PRAGMA mmap_size={_MAPPED}")
+        connection.set_progress_handler(connection.late, _INSTRUCTIONS)
+        return connection
+
+    def _damaged(self, error: Exception) -> LibraryDamaged:
+        with contextlib.suppress(OSError):
+            (self.path.parent / "damaged").touch()
+        return LibraryDamaged(f"{self.path} cannot be read ({error}): it is built anew when it is opened next")
