@@ -1,0 +1,28 @@
+"""What a question's right answer and evidence come to in a library: its text, its sections, the calls they take."""
+
+from __future__ import annotations
+
+from mcpgym_environments.wiki_search.knowledge import Evidence
+from mcpgym_environments.wiki_search.library import Library, SectionEntry
+from mcpgym_environments.wiki_search.state import Visit
+
+
+def find_section(library: Library, evidence: Evidence) -> SectionEntry | None:
+    """The section where ``evidence`` stands; None where the library has no such page or heading."""
+    page = library.page_by_key(evidence.page)
+    sections = [] if page is None else library.sections(page.id)
+    return next((section for section in sections if section.heading == evidence.heading), None)
+
+
+def evidence_sections(visit: Visit) -> set[str]:
+    """The ids of the sections that the answer of the visit's question follows from."""
+    wanted = () if visit.question is None else visit.question.evidence
+    found = [find_section(visit.library, evidence) for evidence in wanted]
+    return {section.id for section in found if section is not None}
+
+
+def fewest_calls(visit: Visit) -> int:
+    """How many calls it takes to search and view each page of the evidence, read its sections, and answer."""
+    sections = evidence_sections(visit)
+    pages = {section.partition(".")[0] for section in sections}
+    return 2 * len(pages) + len(sections) + 1
