@@ -14,7 +14,6 @@ from mcpgym_environments.wiki_search.search.snippets import snippet
 from mcpgym_environments.wiki_search.search.spelling import LONGEST, SHORTEST, forms_of, nearest
 from mcpgym_environments.wiki_search.store import StoredPages
 
-
 MOST_HITS = 100
 """Hits that one search gives at most."""
 _PAGE = "number, key, title, sections"
@@ -167,7 +166,7 @@ class Library:
             "WHERE page.number = ? AND ? BETWEEN 1 AND sections",
             (numbers[1], numbers[0], numbers[1]),
         )
-        return next((SectionText(_id(*numbers), page_id(numbers[0]), *row) for row in rows), None)
+        return next((SectionText(_id(numbers[0], numbers[1]), page_id(numbers[0]), *row) for row in rows), None)
 
     def links(self, page_id: str) -> list[Link]:
         """The pages that a page links to, in order."""

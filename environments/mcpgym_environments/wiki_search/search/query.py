@@ -11,13 +11,14 @@ LONGEST = 500
 """Characters of a query that are read."""
 MOST_WORDS = 24
 """Words and phrases of a query that are used, the first ones."""
-STOP_WORDS = frozenset(
-    "a about after all also am an and any are as at be because been before being between both but by can could did do "
-    "does doing during each for from further had has have having he her here hers him his how i if in into is it its "
-    "itself just like many me more most much my name near no nor not of off on once only or other our out over own "
-    "please s same she should so some such t tell than that the their them then there these they this those through "
-    "to too under until up us very was we were what when where which while who whom whose why will with would you your".split()
-)
+_STOP_WORDS = """
+a about after all also am an and any are as at be because been before being between both but by can could did do
+does doing during each for from further had has have having he her here hers him his how i if in into is it its
+itself just like many me more most much my name near no nor not of off on once only or other our out over own please
+s same she should so some such t tell than that the their them then there these they this those through to too under
+until up us very was we were what when where which while who whom whose why will with would you your
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 """Words of questions, not of what they ask for."""
 
 _PHRASE = re.compile(r"[\"“”„«»]([^\"“”„«»]{1,200})[\"“”„«»]")
