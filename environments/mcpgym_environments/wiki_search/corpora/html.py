@@ -29,8 +29,9 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _WHITE = re.compile(r"\s+")
 
 
-def read_html(markup: str, *, title: str = "") -> Document:
-    """The page that ``markup`` is; ``title`` where the document names itself neither by ``<h1>`` nor ``<title>``.
+def read_html(markup: str, *, title: str = "", named: bool = False) -> Document:
+    """The page that ``markup`` is; ``title`` where the document names itself neither by ``<h1>`` nor ``<title>``, or,
+    when it is ``named`` by somebody who knows better, whatever the document says.
 
     A table's row is a line with `` | `` between the cells. Links are the addresses of ``<a href>`` as written.
     Raises ConfigurationError without selectolax.
@@ -38,8 +39,9 @@ def read_html(markup: str, *, title: str = "") -> Document:
     tree = needed("selectolax.lexbor", "HTML").LexborHTMLParser(markup)
     first = tree.css_first("h1")
     own = one_line(_text_of(first)) if first is not None else ""
-    named = tree.css_first("title")
-    title = own or (one_line(named.text()) if named is not None else "") or title
+    head = tree.css_first("title")
+    if not (named and title):
+        title = own or (one_line(head.text()) if head is not None else "") or title
     reader = _Reader(title, own)
     if tree.body is not None:
         reader.read(tree.body)

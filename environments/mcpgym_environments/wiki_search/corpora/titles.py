@@ -51,11 +51,12 @@ def told_apart(pages: Iterable[Page], problems: Problems) -> Iterator[Page]:
 
 
 def renamed(page: Page, title: str) -> Page:
-    """``page`` under ``title``; its old title stays as an alias."""
+    """``page`` under ``title``; its old title stays as an alias, and what leads to that title does not lead here."""
     lead, *others = page.sections
     return replace(
         page,
         title=title,
         sections=(replace(lead, heading=title), *others),
+        redirects=(),
         aliases=tuple(dict.fromkeys((page.title, *page.aliases))),
     )
