@@ -1,0 +1,1 @@
+"""A generated encyclopedia of a fictional world: first what is known (:mod:`.knowledge`), then pages that say it."""
