@@ -67,9 +67,7 @@ class Unanswerable:
     """The encyclopedia does not say: the right answer is to say so."""
 
 
-Answer = (
-    EntityAnswer | NumberAnswer | DateAnswer | YesNoAnswer | TextAnswer | ListAnswer | AnyAnswer | Unanswerable
-)
+Answer = EntityAnswer | NumberAnswer | DateAnswer | YesNoAnswer | TextAnswer | ListAnswer | AnyAnswer | Unanswerable
 
 UNANSWERABLE = Unanswerable()
 
