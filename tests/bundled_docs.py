@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 from mcpgym import Environment, load_environment
+from mcpgym.asking import settle
 
 PAGE = Path(__file__).parents[1] / "docs" / "bundled.md"
 NAMES = ("tic-tac-toe", "reverse-text", "double-check")
@@ -47,7 +49,7 @@ def section(environment: Environment[Any, Any, Any]) -> str:
     ]
     parts += ["**Configuration** (`--config name=value`)\n", table(["name", "default", "what it is"], fields)]
     first = environment.tasks(environment.splits[-1])[0]
-    state: Any = environment.reset(first, 0)
+    state: Any = asyncio.run(settle(environment.reset(first, 0)))
     prompt = "\n\n".join(f"[{m['role']}]\n{m['content']}" for m in environment.messages(first, state))
     parts += [f"**The prompt of `{first.id}`**\n", f"```text\n{prompt}\n```\n"]
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""What all tests share: what is kept for a user (a signing key) goes to a folder of the tests' own."""
+"""What all tests share: what is kept for a user (a signing key, built libraries) goes to a folder of the tests' own."""
 
 from __future__ import annotations
 
@@ -13,5 +13,6 @@ def data_home() -> Iterator[None]:
     """Nothing of the user's is used or changed, by commands in processes of their own neither."""
     with tempfile.TemporaryDirectory(prefix="mcpgym-tests-") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", folder)
+        patch.setenv("MCPGYM_CACHE", f"{folder}/cache")
         patch.delenv("MCPGYM_SIGNING_KEY", raising=False)
         yield
