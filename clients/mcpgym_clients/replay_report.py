@@ -54,8 +54,8 @@ class Results:
             self.unopened += 1
         elif trace.score is None:
             self.unscored += 1
-        else:
-            self.scores += 1
+        elif {item.kind for item in one.differences} <= {DifferenceKind.TOOLS, DifferenceKind.SCORE}:
+            self.scores += 1  # where a text differed, it did not come to that
         self.configurations.update(note for note in one.notes if note.startswith(CONFIGURATION))
         if not one.equal:
             self.differing += 1

@@ -118,6 +118,7 @@ def test_a_changed_world_is_told_with_its_version_first_and_the_first_difference
     out, talk = capsys.readouterr()
     assert "recorded with version 1 of counted; what replays is version 2" in talk
     assert "6 of 6 traces differ" in out
+    assert "0 scores were compared" in out
     assert "observation differs  call 3, add(" in out
     assert "-count 3" in out
     assert "→ add {}" in out
