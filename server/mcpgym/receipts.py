@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpgym.calls import too_deep
 from mcpgym.errors import ConfigurationError, McpgymError
+from mcpgym.rewards import LARGEST
 from mcpgym.signing_keys import PublicKey, SigningKey
 
 if TYPE_CHECKING:
@@ -262,6 +263,9 @@ def _refuse_odd(statement: Mapping[str, Any], key: str) -> None:
     for name, value in statement["components"].items():
         if isinstance(value, bool) or not isinstance(value, (*_number, type(None))):
             raise ReceiptRejected(f"the component {name[:60]!r} is no number, though its key signed it")
+    for value in (statement["total"], *statement["components"].values()):
+        if value is not None and not abs(value) <= LARGEST:
+            raise ReceiptRejected(f"a number in its score is beyond {LARGEST:g}, though its key signed it")
     if statement["key"] != key:
         raise ReceiptRejected(f"it says inside that {statement['key'][:40]!r} signed it, and outside {key}")
     if statement["config_hash"] != content_hash(statement["config"]):

@@ -311,6 +311,16 @@ def test_what_a_key_signed_must_still_be_a_receipt(name: str) -> None:
             check_receipt(sign(odd), KEYS)
 
 
+@pytest.mark.parametrize("number", [1e308, -(10**400)])
+@pytest.mark.parametrize("name", ["total", "components"])
+def test_a_score_that_nobody_could_average_is_rejected(name: str, number: float) -> None:
+    statement = example()["receipt"]
+    statement[name] = number if name == "total" else {"counted": number}
+    signature = base64.b64encode(KEY.sign(canonical(statement))).decode()
+    with pytest.raises(ReceiptRejected, match="beyond 1e"):
+        check_receipt({"receipt": statement, "key": KEY.public.id, "signature": signature}, KEYS)
+
+
 @pytest.mark.parametrize("value", [None, [], "x", {}, {"receipt": {}, "key": "", "signature": ""}, {"receipt": []}])
 def test_what_is_no_receipt_is_rejected_in_words(value: Any) -> None:
     with pytest.raises(ReceiptRejected, match=r"no receipt|schema"):
