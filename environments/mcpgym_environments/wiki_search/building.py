@@ -24,7 +24,7 @@ from mcpgym_environments.wiki_search.library import Library
 from mcpgym_environments.wiki_search.pages import Corpus
 from mcpgym_environments.wiki_search.search.engine import Engine
 from mcpgym_environments.wiki_search.search.engines import engine_named
-from mcpgym_environments.wiki_search.sqlite_files import LibraryDamaged
+from mcpgym_environments.wiki_search.sqlite_files import DAMAGED, LibraryDamaged
 from mcpgym_environments.wiki_search.store import SCHEMA, StoredCorpus, StoredPages, write_pages
 
 UNUSED_DAYS = 60
@@ -68,7 +68,7 @@ def open_library(
     engine_named(engine, corpus.size or 0)  # refuse early, before reading a large corpus
     place = (folder or cache_folder()) / _name(corpus)
     hear = on_progress or (lambda progress: None)
-    for attempt in range(3):
+    for _attempt in range(3):
         opened = _open(place, corpus, engine)
         if opened is not None:
             return opened
@@ -128,6 +128,10 @@ def _pages_file(place: Path, corpus: Corpus) -> Path:
     return corpus.path if isinstance(corpus, StoredCorpus) else place / _PAGES
 
 
+def _marker(place: Path, corpus: Corpus) -> Path | None:
+    return None if isinstance(corpus, StoredCorpus) else place / DAMAGED
+
+
 def _folder_of(engine: Engine) -> str:
     return f"{engine.name}-{engine.version}"
 
@@ -136,9 +140,9 @@ def _open(place: Path, corpus: Corpus, engine: str) -> Library | None:
     """The library in ``place``, or None where it is not there, not whole, or lacks the engine's index."""
     try:
         sizes: dict[str, int] = json.loads((place / _MANIFEST).read_bytes())["files"]
-        if (place / "damaged").exists() or any((place / name).stat().st_size != size for name, size in sizes.items()):
+        if (place / DAMAGED).exists() or any((place / name).stat().st_size != size for name, size in sizes.items()):
             return None
-        stored = StoredPages(_pages_file(place, corpus))
+        stored = StoredPages(_pages_file(place, corpus), _marker(place, corpus))
         chosen = engine_named(engine, stored.pages)
         if not any(name.startswith(_folder_of(chosen) + "/") for name in sizes):
             stored.pool.close()
@@ -189,7 +193,7 @@ def _kept(place: Path, corpus: Corpus) -> bool:
     """Whether the pages that are there are whole, so that only an engine's index is missing."""
     try:
         sizes: dict[str, int] = json.loads((place / _MANIFEST).read_bytes())["files"]
-        if (place / "damaged").exists() or any((place / name).stat().st_size != size for name, size in sizes.items()):
+        if (place / DAMAGED).exists() or any((place / name).stat().st_size != size for name, size in sizes.items()):
             return False
         StoredPages(_pages_file(place, corpus)).pool.close()
     except (OSError, ValueError, KeyError, TypeError, ConfigurationError, LibraryDamaged):

@@ -20,6 +20,10 @@ _KEPT = 16
 """Idle connections that are kept."""
 
 
+DAMAGED = "damaged"
+"""The name of such markers."""
+
+
 class LibraryClosed(McpgymError):
     """A library was used after it was closed."""
 
@@ -62,8 +66,10 @@ class _Reader(sqlite3.Connection):
 class Pool:
     """Connections to one file that nobody writes any more; as many as there are threads at work at once."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, marker: Path | None = None) -> None:
+        """``marker`` is the file that says, once it is there, that a file of the library is damaged."""
         self.path = path
+        self._marker = marker
         self._uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         self._idle: list[_Reader] = []
         self._closed = False
@@ -115,6 +121,7 @@ class Pool:
         return connection
 
     def _damaged(self, error: Exception) -> LibraryDamaged:
-        with contextlib.suppress(OSError):
-            (self.path.parent / "damaged").touch()
+        if self._marker is not None:
+            with contextlib.suppress(OSError):
+                self._marker.touch()
         return LibraryDamaged(f"{self.path} cannot be read ({error}): it is built anew when it is opened next")

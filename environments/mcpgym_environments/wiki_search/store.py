@@ -193,9 +193,9 @@ def _bytes_of(page: Page) -> bytes:
 class StoredPages:
     """A written file, open for reading by any thread."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, marker: Path | None = None) -> None:
         self.path = path
-        self.pool = Pool(path)
+        self.pool = Pool(path, marker)
         try:
             self.meta: dict[str, str] = dict(self.pool.rows("SELECT name, value FROM meta"))
         except LibraryDamaged:

@@ -16,3 +16,8 @@ def engine_named(name: str, pages: int) -> Engine:
     if name not in NAMES:
         raise UnknownNameError("search engine", name, NAMES)
     return Fts5()
+
+
+def available() -> tuple[str, ...]:
+    """The engines whose packages are installed."""
+    return ("fts5",)

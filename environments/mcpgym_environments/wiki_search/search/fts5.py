@@ -16,7 +16,7 @@ from pathlib import Path
 from mcpgym_environments.wiki_search.names import words_apart
 from mcpgym_environments.wiki_search.search.engine import Found, Row
 from mcpgym_environments.wiki_search.search.query import Query
-from mcpgym_environments.wiki_search.sqlite_files import Pool, writing
+from mcpgym_environments.wiki_search.sqlite_files import DAMAGED, Pool, writing
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 RANKED = 10_000
@@ -58,7 +58,7 @@ class Fts5Index:
     """An index that is open."""
 
     def __init__(self, path: Path) -> None:
-        self._pool = Pool(path)
+        self._pool = Pool(path, path.parent.parent / DAMAGED)
         self._frequencies: dict[str, int] = {}
 
     def find(self, query: Query, limit: int, *, titles: bool = False) -> list[Found]:
@@ -68,7 +68,7 @@ class Fts5Index:
             return self._rank(" OR ".join(map(_quoted, rarest)), limit, titles=titles)
         parts, is_ranked = self._affordable(query)
         every = self._rank(" AND ".join(map(_quoted, parts)), limit, is_ranked=is_ranked)
-        if len(every) >= limit or parts == rarest:
+        if len(every) >= limit or (len(parts) == 1 and parts == rarest):
             return every
         some = self._rank(" OR ".join(map(_quoted, rarest)), limit + len(every), is_ranked=is_ranked)
         have = {found.number for found in every}
