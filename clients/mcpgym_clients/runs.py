@@ -86,9 +86,10 @@ def one_for_each(traces: Iterable[Trace]) -> list[Trace]:
 
 def _beside(traces: Path, name: str) -> Mapping[str, Any] | None:
     """What the JSON file beside these traces has. One that cannot be read hides no trace."""
-    if traces.name != TRACES:
+    path = traces.parent / name
+    if traces.name != TRACES or not path.is_file():  # a pipe of that name would never end
         return None
     with suppress(OSError, ValueError, RecursionError):
-        read = json.loads((traces.parent / name).read_text("utf-8"))
+        read = json.loads(path.read_text("utf-8"))
         return read if isinstance(read, dict) else None
     return None

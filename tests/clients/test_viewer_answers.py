@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import re
 import shutil
@@ -353,6 +354,32 @@ def test_what_is_found_below_folders(runs: Path, tmp_path: Path) -> None:
     twice.mkdir(parents=True)
     shutil.copy(runs / "strong" / "traces.jsonl", twice / "traces.jsonl")
     assert [item.name for item in Library([runs / "weak", twice]).items().values()] == ["weak", "weak (2)"]
+
+
+@pytest.mark.timeout(60)
+def test_pipes_and_circular_links_are_no_runs_and_nobody_waits_for_them(runs: Path, tmp_path: Path) -> None:
+    for name in ("pipe", "circle", "dangling", "good", "other"):
+        (tmp_path / name).mkdir()
+    for name in ("traces.jsonl", "metrics.jsonl", "certificate.json"):
+        os.mkfifo(tmp_path / "pipe" / name)
+    (tmp_path / "circle" / "traces.jsonl").symlink_to("traces.jsonl")
+    (tmp_path / "dangling" / "traces.jsonl").symlink_to("nothing")
+    for name in ("good", "other"):
+        shutil.copy(runs / "weak" / "traces.jsonl", tmp_path / name / "traces.jsonl")
+        for beside in ("summary.json", "run.json"):
+            os.mkfifo(tmp_path / name / beside)
+    found = Answers([tmp_path])
+    assert [card["name"] for card in found.runs()["runs"]] == ["good", "other"]
+    assert found.run("good")["traces"] == found.traces("good", {})["of"]
+    assert found.compare(["good", "other"])["pairs"]
+
+
+def test_seeds_of_more_than_53_bits_are_texts_for_a_browser(runs: Path, tmp_path: Path) -> None:
+    row = json.loads((runs / "weak" / "traces.jsonl").read_text().splitlines()[0])
+    row["seed"] = seed = 2**62 + 1
+    (tmp_path / "traces.jsonl").write_text(json.dumps(row) + "\n")
+    found, name = Answers([tmp_path]), tmp_path.name
+    assert found.trace(name, 0)["seed"] == found.traces(name, {})["rows"][0]["seed"] == str(seed)
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"reward": 3}', '{"episodes": 3, "reward": {"mean": "x"}}', "{" * 3000])

@@ -188,6 +188,29 @@ def test_an_exported_page_has_no_markup_of_a_traces_and_loads_nothing(
     assert (tmp_path / "again.html").read_text("utf-8") == text, "the same runs give the same bytes"
 
 
+def test_half_a_character_stops_no_page(runs: Path, tmp_path: Path) -> None:
+    row = json.loads((runs / "random" / "traces.jsonl").read_text().splitlines()[0])
+    row["task"], row["messages"][-1]["content"] = "half \ud83d", "\udfff"
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "traces.jsonl").write_text(json.dumps(row) + "\n")
+    with served(tmp_path) as url:
+        status, _, body = ask(url, "api/traces?run=half")
+        assert (status, json.loads(body)["rows"][0]["task"]) == (200, row["task"])
+        assert ask(url, "api/trace?run=half&n=0")[0] == 200
+
+
+def test_a_run_that_cannot_be_read_keeps_no_other_out_of_an_exported_page(
+    command: Callable, runs: Path, tmp_path: Path
+) -> None:
+    for name in ("a", "b", "broken"):
+        (tmp_path / "some" / name).mkdir(parents=True)
+        (tmp_path / "some" / name / "traces.jsonl").write_bytes((runs / "random" / "traces.jsonl").read_bytes())
+    with (tmp_path / "some" / "broken" / "traces.jsonl").open("ab") as file:
+        file.write(b"\xff\xfe no trace\n")
+    code, out, err = command("view", str(tmp_path / "some"), "--export", "page.html")
+    assert (code, "3 runs" in out) == (0, True), err
+
+
 def test_what_does_not_fit_an_exported_page_is_said(command: Callable, runs: Path) -> None:
     code, out, err = command("view", str(runs / "random"), "--export", "page.html", "--max-traces", "2")
     assert code == 0

@@ -150,9 +150,9 @@ class Answers:
 
 
 def row_json(row: Row) -> dict[str, Any]:
-    """A row as the page reads it."""
+    """A row as the page reads it; the seed is a text, for a browser's numbers end at 53 bits."""
     made = {name: value for name, value in asdict(row).items() if name not in _UNSEEN}
-    return {**made, "bad": row.bad}
+    return {**made, "seed": str(row.seed), "bad": row.bad}
 
 
 def _whole(query: Mapping[str, str], name: str) -> int:

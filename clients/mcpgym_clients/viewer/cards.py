@@ -83,7 +83,7 @@ def evaluation_card(summary: Mapping[str, Any]) -> dict[str, Any]:
         "version": text(run.get("environment_version")),
         "schema_hash": text(run.get("schema_hash")),
         "config": run.get("config") if isinstance(run.get("config"), Mapping) else {},
-        "seed": number(run.get("seed")),
+        "seed": None if (seed := number(run.get("seed"))) is None else str(seed),
         "tasks": number(run.get("n")),
         "repeats": number(run.get("repeats")),
         "planned": number(run.get("planned")),

@@ -56,7 +56,7 @@ def _pairs(rows: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
         "scored": len(pairs),
         "outcomes": outcomes,
         "pairs": [
-            {"task": row.task, "seed": row.seed, **_both(row, other), "change": change}
+            {"task": row.task, "seed": str(row.seed), **_both(row, other), "change": change}
             for row, other, change in sorted(pairs, key=lambda pair: (-abs(pair[2]), pair[0].n))[:SHOWN]
         ],
     }

@@ -15,11 +15,13 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from mcpgym.errors import ConfigurationError
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.viewer.answers import Answers, row_json
 from mcpgym_clients.viewer.site import STATIC
@@ -63,7 +65,10 @@ def export(answers: Answers, path: Path, max_traces: int = MAX_TRACES) -> Export
     index: dict[str, Any] = {**answers.runs(), "details": {}, "rows": {}, "blocks": {}, "weighed": {}, "compared": []}
     blocks: list[str] = []
     counted = left_out = 0
+    cards = {card["name"]: card for card in index["runs"]}
     for name, item in items.items():
+        if "problem" in cards[name]:  # its card says why; there is nothing else of it
+            continue
         if item.kind == "evaluation":
             index["weighed"][name] = answers.weigh(name)
             rows = answers.library.index(item).rows
@@ -75,11 +80,12 @@ def export(answers: Answers, path: Path, max_traces: int = MAX_TRACES) -> Export
                 index["blocks"][name].update(dict.fromkeys(numbers, len(blocks)))
                 blocks.append(_packed(_block(answers, name, numbers)))
         index["details"][name] = answers.run(name)
-    compared = [name for name, item in items.items() if item.kind == "evaluation"][:MAX_COMPARED]
-    cards = {card["name"]: card for card in index["runs"]}
+    compared = [name for name, item in items.items() if item.kind == "evaluation" and name in index["rows"]]
+    compared = compared[:MAX_COMPARED]
     for pair in combinations(compared, 2):
         if cards[pair[0]].get("environment") == cards[pair[1]].get("environment"):
-            index["compared"] += [answers.compare(pair), answers.compare(pair[::-1])]
+            with suppress(ConfigurationError):  # lines that are no traces cannot be compared; their run says so
+                index["compared"] += [answers.compare(pair), answers.compare(pair[::-1])]
     _write(path, _page(_packed(index), blocks))
     return Exported(path.stat().st_size, len(items), counted, left_out)
 

@@ -96,7 +96,7 @@ class Library:
 def _named(paths: Sequence[Path]) -> Iterator[_Found]:
     """The folders in and below ``paths`` that hold something, each once, under names that differ.
 
-    Hidden folders, and those behind links, are passed over.
+    Hidden folders, and those behind links, are passed over, and so is what is no file (a pipe would never end).
     """
     seen: set[Path] = set()
     names: set[str] = set()
@@ -125,13 +125,14 @@ def _below(top: Path) -> Iterator[_Found]:
         folder = Path(place)
         relative = folder.relative_to(top).as_posix()
         found = _Found(own if relative == "." else relative, folder)
-        if TRACES in files:
+        there = {name for name in (TRACES, METRICS, CERTIFICATE, RECIPE) if name in files and (folder / name).is_file()}
+        if TRACES in there:
             found.traces = folder / TRACES
-        if METRICS in files:
+        if METRICS in there:
             found.metrics = [folder / METRICS]
-        if CERTIFICATE in files:
+        if CERTIFICATE in there:
             found.certificate = folder / CERTIFICATE
-        if RECIPE in files:
+        if RECIPE in there:
             stages = [folder / name for name in below]
             found.metrics += [stage / METRICS for stage in stages if (stage / METRICS).is_file()]
             below[:] = [name for name in below if not (folder / name / METRICS).is_file()]

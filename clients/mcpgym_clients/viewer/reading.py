@@ -60,7 +60,7 @@ def read_trace(trace: Trace, weighed: Weighed | None = None, tokens: Sequence[An
         "version": trace.environment_version,
         "task": trace.task,
         "split": trace.split,
-        "seed": trace.seed,
+        "seed": str(trace.seed),  # a browser's numbers end at 53 bits
         "repeat": trace.repeat,
         "place": trace.place,
         "policy": trace.policy,

@@ -6,6 +6,7 @@ loopback name, so that no name of somebody else's leads here; and the page may l
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -50,7 +51,7 @@ def viewer_app(answers: Answers, token: str) -> ASGIApp:
     def answering(ask: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             try:
-                return JSONResponse(await run_in_threadpool(ask, request))
+                return _Json(await run_in_threadpool(ask, request))
             except LookupError as error:
                 return _problem(404, str(error.args[0]) if error.args else "there is no such thing")
             except McpgymError as error:
@@ -103,6 +104,13 @@ class _Headers:
         await self._app(scope, receive, sending)
 
 
+class _Json(JSONResponse):
+    """JSON in ASCII: what a model wrote may hold half a character, which UTF-8 has no bytes for."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
 def _file(name: str) -> Response:
     """A file of the page; only names that are there, so that no path leads out of the folder."""
     found = {path.name: path for path in STATIC.iterdir() if path.suffix in KINDS}.get(name)
@@ -116,4 +124,4 @@ def _number(text: str) -> int:
 
 
 def _problem(status: int, sentence: str) -> Response:
-    return JSONResponse({"problem": sentence}, status)
+    return _Json({"problem": sentence}, status)

@@ -27,7 +27,7 @@ MAX_POINTS = 2_000
 def read_object(path: Path) -> dict[str, Any] | None:
     """The JSON object in a file; None where there is none, or it is none."""
     try:
-        if path.stat().st_size > MAX_BYTES:
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
             return None
         read = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
