@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.corpora.dump_xml import Damaged, DumpReader, RawPage, Site
 from mcpgym_environments.wiki_search.corpora.extras import needed
-from mcpgym_environments.wiki_search.corpora.files import existing_file, stamp_of
+from mcpgym_environments.wiki_search.corpora.files import LOADERS, existing_file, stamp_of
 from mcpgym_environments.wiki_search.corpora.redirects import Redirects
 from mcpgym_environments.wiki_search.corpora.titles import told_apart
 from mcpgym_environments.wiki_search.corpora.wikitext import read_wikitext
@@ -68,7 +68,7 @@ class Dump:
     @cached_property
     def fingerprint(self) -> str:
         """Of the file."""
-        return f"dump-{stamp_of(self._path)}"
+        return f"dump-{LOADERS}-{stamp_of(self._path)}"
 
     @property
     def size(self) -> int | None:
@@ -146,7 +146,7 @@ def _opener(spec: str, path: Path) -> Callable[[], BufferedIOBase]:
     """How to open the file, by its first bytes rather than by its name."""
     with path.open("rb") as file:
         magic = file.read(6)
-    openers: dict[bytes, Callable[[Path], IO[Any]]] = {
+    openers: dict[bytes, Any] = {
         b"BZh": bz2.open,
         b"\x1f\x8b": gzip.open,
         b"\xfd7zXZ\0": lzma.open,

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from mcpgym.errors import ConfigurationError
 
+LOADERS = 1
+"""Counted up whenever a loader makes other pages of the same source: part of every fingerprint."""
+
 
 def existing_file(spec: str, path: str | Path) -> Path:
     """The absolute path of a file that is there. Raises ConfigurationError, naming ``spec``, when it is not."""

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.corpora.decoding import NotText, decode
+from mcpgym_environments.wiki_search.corpora.files import LOADERS
 from mcpgym_environments.wiki_search.corpora.html import read_html
 from mcpgym_environments.wiki_search.corpora.markdown import Document, read_markdown, title_of
 from mcpgym_environments.wiki_search.corpora.records import read_jsonl
@@ -63,7 +64,7 @@ class Folder:
         digest = blake2b(digest_size=16)
         for name, (size, changed) in self._files.items():
             digest.update(f"{name}\0{size}\0{changed}\n".encode("utf-8", "surrogatepass"))
-        return f"folder-{digest.hexdigest()}"
+        return f"folder-{LOADERS}-{digest.hexdigest()}"
 
     def pages(self, problems: Problems) -> Iterator[Page]:
         """Every page, in the order of the files' names."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.corpora.extras import needed
+from mcpgym_environments.wiki_search.corpora.files import LOADERS
 from mcpgym_environments.wiki_search.corpora.records import NotAPage, page_of_record
 from mcpgym_environments.wiki_search.corpora.titles import told_apart
 from mcpgym_environments.wiki_search.pages import Page, Problems
@@ -54,7 +55,7 @@ class HuggingFace:
             for path in sorted(path for path in self._folder.rglob("*") if path.is_file()):
                 status = path.stat()
                 digest.update(f"{path.relative_to(self._folder)}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
-        return f"hf-{digest.hexdigest()}"
+        return f"hf-{LOADERS}-{digest.hexdigest()}"
 
     @property
     def size(self) -> int | None:
@@ -76,9 +77,7 @@ class HuggingFace:
     def _data(self) -> Any:
         datasets = needed("datasets", self._spec)
         try:
-            splits = datasets.load_dataset(
-                str(self._folder or self._name), self._config or None, streaming=self._folder is None
-            )
+            splits = datasets.load_dataset(str(self._folder or self._name), self._config or None, streaming=True)
         except Exception as error:  # of its own kinds, of the hub's, of the network's
             offline = " (HF_HUB_OFFLINE is set)" if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0") else ""
             raise ConfigurationError(f"{self._spec}{offline}: {str(error).strip() or type(error).__name__}") from error

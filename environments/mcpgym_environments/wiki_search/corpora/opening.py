@@ -58,9 +58,10 @@ def corpus_of(spec: str, **world: Any) -> Corpus:
 
             return Factbook()
         case "sqlite":
-            from mcpgym_environments.wiki_search.corpora.built import BuiltLibrary
+            from mcpgym_environments.wiki_search.corpora.files import existing_file
+            from mcpgym_environments.wiki_search.store import StoredCorpus
 
-            return BuiltLibrary(rest)
+            return StoredCorpus(existing_file(spec, rest))
         case _:
             from mcpgym_environments.wiki_search.world import World
 

@@ -43,7 +43,7 @@ def read_jsonl(path: Path, name: str, problems: Problems) -> Iterator[Page]:
                 record = json.loads(text)
                 if not isinstance(record, dict):
                     raise NotAPage(f"is {type(record).__name__}, not an object with a title and a text")
-                page = page_of_record(record, f"{name}#{number}", prefix=f"{name}#")
+                page = page_of_record(record, f"{name}#line-{number}", prefix=f"{name}#")
             except (ValueError, RecursionError) as error:
                 kind = "not text" if isinstance(error, NotText) else "bad record"
                 problems.note(kind, f"{where}: {error if str(error) else 'nested too deeply'}")

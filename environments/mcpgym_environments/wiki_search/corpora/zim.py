@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.corpora.decoding import NotText, decode
 from mcpgym_environments.wiki_search.corpora.extras import needed
-from mcpgym_environments.wiki_search.corpora.files import existing_file, stamp_of
+from mcpgym_environments.wiki_search.corpora.files import LOADERS, existing_file, stamp_of
 from mcpgym_environments.wiki_search.corpora.html import read_html
 from mcpgym_environments.wiki_search.corpora.redirects import Redirects
 from mcpgym_environments.wiki_search.corpora.titles import told_apart
@@ -60,7 +60,7 @@ class ZimFile:
     @cached_property
     def fingerprint(self) -> str:
         """Of the archive's own id and of the file."""
-        return f"zim-{self._archive.uuid}-{stamp_of(self._path)}"
+        return f"zim-{LOADERS}-{self._archive.uuid}-{stamp_of(self._path)}"
 
     @property
     def size(self) -> int | None:
