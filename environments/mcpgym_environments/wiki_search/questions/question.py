@@ -38,7 +38,7 @@ KINDS: tuple[str, ...] = (
     "chain",
     "comparison",
     "superlative",
-    "count",
+    "aggregation",
     "list",
     "date arithmetic",
     "number arithmetic",

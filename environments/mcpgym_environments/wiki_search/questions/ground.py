@@ -1,0 +1,180 @@
+"""What questions can be made of: entities of a split, and walks along facts that have one value."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from mcpgym_environments.wiki_search.knowledge import Entity, Evidence, Knowledge, Relation, Value
+from mcpgym_environments.wiki_search.questions.question import Step
+from mcpgym_environments.wiki_search.questions.splits import split_of
+from mcpgym_environments.wiki_search.questions.wording import phrases, value_text
+
+_SAMPLE = 300
+"""How many entities tell how often a fact is stated, and how easily its value is guessed."""
+_DRAWS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An entity as a question speaks of it: by its name, or by ``hops`` facts that lead to it from a named one.
+
+    ``seen`` are the keys of all entities on the way, the entity's own the last.
+    """
+
+    entity: Entity
+    text: str
+    hops: int = 0
+    steps: tuple[Step, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    seen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """The values of a relation over a split: how often there is one, and how often the most frequent one is right."""
+
+    stated: float
+    guess: float
+
+
+class Ground:
+    """A knowledge base as questions are made from it.
+
+    Args:
+        knowledge: what is known.
+        guess: no answer is asked for that the most frequent value of its relation gives more often than this.
+        aliases: how often an entity is spoken of by another of its names.
+    """
+
+    def __init__(self, knowledge: Knowledge, guess: float, aliases: float) -> None:
+        self.knowledge = knowledge
+        self.guess = guess
+        self._aliases = aliases
+        self._fields: dict[tuple[str, str], Field] = {}
+        self.counts: dict[tuple[str, str], float] = {}
+        """For two relations to groups, one after the other: how often the most frequent count is right."""
+        facts: defaultdict[str, list[Relation]] = defaultdict(list)
+        groups: defaultdict[str, list[Relation]] = defaultdict(list)
+        into: defaultdict[str, list[Relation]] = defaultdict(list)
+        for relation in knowledge.relations.values():
+            if not relation.phrases or not relation.questions:
+                continue
+            if relation.functional:
+                facts[relation.subject].append(relation)
+            elif relation.value == "entity":
+                groups[relation.subject].append(relation)
+                into[relation.object].append(relation)
+        self.facts = dict(facts)
+        """For each kind, its relations with one value."""
+        self.groups = dict(groups)
+        """For each kind, its relations to several entities."""
+        self.into = dict(into)
+        """For each kind, the relations whose values are several entities of it."""
+        kinds = [
+            kind for kind in knowledge.kinds if len(knowledge.entities(kind)) and (kind in facts or kind in groups)
+        ]
+        self._kinds = kinds
+        self._weights = [len(knowledge.entities(kind)) ** 0.5 for kind in kinds]
+
+    def draw(self, random: Random, split: str, kind: str = "") -> Entity | None:
+        """An entity of ``split``, of a kind if one is given; nothing if none was met."""
+        if not self._kinds:
+            return None
+        entities = self.knowledge.entities(kind or random.choices(self._kinds, self._weights)[0])
+        for _ in range(_DRAWS if entities else 0):
+            entity = entities[random.randrange(len(entities))]
+            if split_of(entity.key) == split:
+                return entity
+        return None
+
+    def named(self, random: Random, entity: Entity) -> Subject:
+        """``entity``, spoken of by a name."""
+        name = entity.mention
+        if self._aliases and entity.aliases and random.random() < self._aliases:
+            name = random.choice(entity.aliases)
+            name = f"{entity.article} {name}" if entity.article else name
+        return Subject(entity, name, seen=(entity.key,))
+
+    def value(self, entity: Entity, relation: Relation) -> Value | None:
+        """The one value of a relation, or nothing."""
+        values = self.knowledge.values(entity, relation.name)
+        return values[0] if len(values) == 1 else None
+
+    def fact(self, entity: Entity, relation: Relation, value: Value) -> tuple[Step, Evidence]:
+        """A fact as a step of a path, and where it stands."""
+        step = Step(entity.key, relation.name, value_text(value))
+        return step, self.knowledge.evidence(entity, relation.name)
+
+    def walk(self, random: Random, split: str, hops: int) -> Subject | None:
+        """Somebody or something that ``hops`` facts lead to, all of ``split``; nothing if the way ended before."""
+        start = self.draw(random, split)
+        subject = self.named(random, start) if start else None
+        for _ in range(hops):
+            if subject is None:
+                return None
+            subject = self._onward(random, split, subject)
+        return subject
+
+    def _onward(self, random: Random, split: str, subject: Subject) -> Subject | None:
+        relations = [one for one in self.facts.get(subject.entity.kind, ()) if one.value == "entity"]
+        random.shuffle(relations)
+        for relation in relations:
+            value = self.value(subject.entity, relation)
+            if not isinstance(value, Entity) or value.key in subject.seen or split_of(value.key) != split:
+                continue
+            wordings = phrases(relation, split)
+            if not wordings:
+                continue
+            step, evidence = self.fact(subject.entity, relation, value)
+            return Subject(
+                value,
+                random.choice(wordings).format(subject.text),
+                subject.hops + 1,
+                (*subject.steps, step),
+                (*subject.evidence, evidence),
+                (*subject.seen, value.key),
+            )
+        return None
+
+    def asked(self, random: Random, split: str, entity: Entity, seen: Sequence[str]) -> tuple[Relation, Value] | None:
+        """Something to ask of ``entity`` whose answer is hard to guess, and its value."""
+        relations = list(self.facts.get(entity.kind, ()))
+        random.shuffle(relations)
+        for relation in relations:
+            value = self.value(entity, relation)
+            if value is None or (isinstance(value, Entity) and (value.key in seen or split_of(value.key) != split)):
+                continue
+            if self.field(relation, split).guess <= self.guess:
+                return relation, value
+        return None
+
+    def measured(self, random: Random, entity: Entity, kinds: Sequence[str] = ("number", "date")) -> Relation | None:
+        """A relation of ``entity`` that has a number or date."""
+        found = [
+            one for one in self.facts.get(entity.kind, ()) if one.value in kinds and self.value(entity, one) is not None
+        ]
+        return random.choice(found) if found else None
+
+    def field(self, relation: Relation, split: str) -> Field:
+        """How often a relation is stated in ``split``, and how often its most frequent value is."""
+        known = self._fields.get((relation.name, split))
+        if known is None:
+            known = self._fields[relation.name, split] = self._measure(relation, split)
+        return known
+
+    def _measure(self, relation: Relation, split: str) -> Field:
+        entities = self.knowledge.entities(relation.subject)
+        stride = max(1, len(entities) // (_SAMPLE * 5))
+        met, counts = 0, Counter[Value]()
+        for row in range(0, len(entities), stride):
+            entity = entities[row]
+            if split_of(entity.key) == split:
+                met += 1
+                counts.update(self.knowledge.values(entity, relation.name)[:1])
+                if met == _SAMPLE:
+                    break
+        total = counts.total()
+        return Field(total / met if met else 0.0, max(counts.values()) / total if total else 1.0)

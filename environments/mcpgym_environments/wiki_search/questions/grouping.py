@@ -1,0 +1,273 @@
+"""Draft questions over several entities that a fact leads to: which of them, all of them, how many, how much."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+
+from mcpgym_environments.wiki_search.knowledge import Entity, Relation, Value
+from mcpgym_environments.wiki_search.questions.ground import Ground, Subject
+from mcpgym_environments.wiki_search.questions.makers import Draft, drafted, is_time, size_of
+from mcpgym_environments.wiki_search.questions.splits import split_of, wordings
+from mcpgym_environments.wiki_search.questions.wording import (
+    in_unit,
+    nouns,
+    phrases,
+    sentence,
+    value_answer,
+    with_article,
+)
+from mcpgym_environments.wiki_search.scoring.answers import EntityAnswer, ListAnswer, NumberAnswer
+
+_FEWEST, _MOST = 3, 10
+"""How many members a group may have that something is asked over."""
+_LONGEST_LIST = 6
+_COUNT_GUESS = 0.12
+"""How often the most frequent count may be right: counts are small numbers."""
+_ADDABLE = frozenset(("", "people", "inhabitants", "km²", "km2", "sq km", "ha", "t", "US dollars", "$"))
+
+
+def superlative(ground: Ground, random: Random, split: str, hops: int) -> Draft | None:
+    """Which member of a group has the greatest, smallest, earliest or latest value."""
+    found = _measured_group(ground, random, split, hops - 2)
+    if found is None:
+        return None
+    anchor, group, members, relation, values = found
+    most = random.random() < 0.5
+    best = (max if most else min)(values, key=size_of)
+    winner = members[values.index(best)]
+    if values.count(best) > 1 or split_of(winner.key) != split or winner.key in anchor.seen:
+        return None
+    words = ("latest", "earliest") if is_time(relation) else ("greatest", "smallest")
+    told = random.choice(phrases(group, split)).format(anchor.text)
+    noun = random.choice(nouns(relation, split))
+    text = random.choice(wordings(_WHICH, split)).format(told, words[0] if most else words[1], noun)
+    return _over(ground, text, value_answer(winner), anchor, group, members, relation, values)
+
+
+_WHICH = (
+    "Which of {0} has the {1} {2}?",
+    "Among {0}, which has the {1} {2}?",
+    "Of {0}, which one has the {1} {2}?",
+    "Look at {0}: which one has the {1} {2}?",
+)
+
+
+def aggregation(ground: Ground, random: Random, split: str, hops: int) -> Draft | None:
+    """A total or a range over the members of a group, or how many belong to all of them."""
+    if random.random() < 0.3:
+        return _count(ground, random, split, hops)
+    found = _measured_group(ground, random, split, hops - 2)
+    if found is None:
+        return None
+    anchor, group, members, relation, values = found
+    told = random.choice(phrases(group, split)).format(anchor.text)
+    noun = random.choice(nouns(relation, split))
+    sizes = [size_of(value) for value in values]
+    unit = f",{in_unit(relation.unit)}" if relation.unit else ""
+    if is_time(relation):
+        spread, unit = max(sizes) - min(sizes), "days" if relation.value == "date" else "years"
+        text = random.choice(wordings(_TIME_RANGE, split)).format(unit, noun, told)
+        answer = NumberAnswer(spread, unit)
+    elif relation.unit in _ADDABLE and random.random() < 0.6:
+        text = random.choice(wordings(_TOTAL, split)).format(noun, told, unit)
+        answer = NumberAnswer(sum(sizes, Fraction(0)), relation.unit)
+    else:
+        text = random.choice(wordings(_RANGE, split)).format(noun, told, unit)
+        answer = NumberAnswer(max(sizes) - min(sizes), relation.unit)
+    if answer.number == 0:
+        return None
+    return _over(ground, text, answer, anchor, group, members, relation, values)
+
+
+_TOTAL = (
+    "What is the combined {0} of {1}{2}?",
+    "What is the {0} of {1} taken together{2}?",
+    "Add up the {0} of each of {1}. What is the total{2}?",
+    "For each of {1}, take the {0}. What do they sum to{2}?",
+)
+_RANGE = (
+    "What is the difference between the greatest and the smallest {0} among {1}{2}?",
+    "Among {1}, how far apart are the greatest and the smallest {0}{2}?",
+    "Over {1}, by how much does the greatest {0} exceed the smallest{2}?",
+)
+_TIME_RANGE = (
+    "How many {0} lie between the earliest and the latest {1} among {2}?",
+    "Among {2}, how many {0} are there between the earliest and the latest {1}?",
+    "Over {2}, how many {0} separate the earliest {1} from the latest?",
+)
+
+
+def _count(ground: Ground, random: Random, split: str, hops: int) -> Draft | None:
+    """How many are in the groups of a group: the people born in the settlements of a region."""
+    found = _group(ground, random, split, hops - 2, _FEWEST, _MOST + 5)
+    if found is None:
+        return None
+    anchor, group, members = found
+    inner = [one for one in ground.groups.get(group.object, ()) if one.inverse_functional and phrases(one, split)]
+    if not inner:
+        return None
+    relation = random.choice(inner)
+    if _count_guess(ground, group, relation) > _COUNT_GUESS:
+        return None
+    sizes = [len(ground.knowledge.values(member, relation.name)) for member in members]
+    if not sum(sizes):
+        return None
+    told = random.choice(phrases(group, split)).format(anchor.text)
+    counted = random.choice(phrases(relation, split)).format(told).removeprefix("the ")
+    text = random.choice(wordings(_HOW_MANY, split)).format(counted)
+    facts = [ground.fact(anchor.entity, group, member) for member in members]
+    for member in members:
+        facts += [ground.fact(member, relation, value) for value in ground.knowledge.values(member, relation.name)]
+    return drafted(text, NumberAnswer(Fraction(sum(sizes)), ground.knowledge.kinds[relation.object]), (anchor,), facts)
+
+
+_HOW_MANY = (
+    "How many {0} are there?",
+    "How many {0} are there altogether?",
+    "What is the total number of {0}?",
+)
+
+
+def _count_guess(ground: Ground, group: Relation, relation: Relation) -> float:
+    """How often the most frequent count of a group's groups is right."""
+    known = ground.counts.get((group.name, relation.name))
+    if known is None:
+        entities = ground.knowledge.entities(group.subject)
+        counts = Counter[int]()
+        for row in range(0, len(entities), max(1, len(entities) // 100)):
+            members = ground.knowledge.values(entities[row], group.name)
+            if _FEWEST <= len(members) <= _MOST + 5:
+                inner = (ground.knowledge.values(one, relation.name) for one in members if isinstance(one, Entity))
+                counts[sum(len(values) for values in inner)] += 1
+        known = max(counts.values()) / counts.total() if counts else 1.0
+        ground.counts[group.name, relation.name] = known
+    return known
+
+
+def listing(ground: Ground, random: Random, split: str, hops: int) -> Draft | None:
+    """All members of a group."""
+    found = _group(ground, random, split, hops - 1, 2, _LONGEST_LIST)
+    if found is None:
+        return None
+    anchor, group, members = found
+    asking = random.choice(wordings(group.questions, split)).format(anchor.text)
+    text = f"{sentence(asking)} {random.choice(wordings(_ALL, split))}"
+    facts = [ground.fact(anchor.entity, group, member) for member in members]
+    return drafted(text, _names(members), (anchor,), facts)
+
+
+_ALL = ("Name all of them.", "List them all.", "Give every one.")
+
+
+def negation(ground: Ground, random: Random, split: str, hops: int) -> Draft | None:
+    """The members of a group that something is not so of."""
+    found = _group(ground, random, split, hops - 1, 2, _MOST)
+    if found is None:
+        return None
+    anchor, group, members = found
+    told = random.choice(phrases(group, split)).format(anchor.text)
+    pivot = random.choice(members)
+    facts = [ground.fact(anchor.entity, group, member) for member in members]
+    if random.random() < 0.4:
+        second = [one for one in ground.into.get(pivot.kind, ()) if one != group and phrases(one, split)]
+        if not second:
+            return None
+        relation = random.choice(second)
+        owners = [one for one in ground.knowledge.subjects(relation.name, pivot) if split_of(one.key) == split]
+        owners = [one for one in owners if one.key not in anchor.seen]
+        if not owners:
+            return None
+        other = ground.named(random, random.choice(owners))
+        inside = [one for one in ground.knowledge.values(other.entity, relation.name) if isinstance(one, Entity)]
+        left = [member for member in members if member not in inside]
+        second_told = random.choice(phrases(relation, split)).format(other.text)
+        text = random.choice(wordings(_NOT_AMONG, split)).format(told, second_told)
+        facts += [ground.fact(other.entity, relation, one) for one in inside]
+    else:
+        usable = [one for one in ground.facts.get(pivot.kind, ()) if one.value in ("entity", "text")]
+        usable = [one for one in usable if nouns(one, split)]
+        if not usable:
+            return None
+        relation = random.choice(usable)
+        values = [ground.value(member, relation) for member in members]
+        stated = [value for value in values if value is not None]
+        value = ground.value(pivot, relation)
+        if value is None or len(stated) < len(values):
+            return None
+        if isinstance(value, Entity) and (split_of(value.key) != split or value in members):
+            return None
+        left = [member for member, each in zip(members, values, strict=True) if each != value]
+        name = value.mention if isinstance(value, Entity) else str(value)
+        noun = random.choice(nouns(relation, split))
+        text = random.choice(wordings(_OTHER_THAN, split)).format(told, with_article(noun), name)
+        facts += [ground.fact(member, relation, each) for member, each in zip(members, stated, strict=True)]
+    if not 1 <= len(left) <= _LONGEST_LIST or len(left) == len(members):
+        return None
+    return drafted(text, _names(left), (anchor,), facts)
+
+
+_NOT_AMONG = (
+    "Which of {0} are not among {1}? Name all of them.",
+    "Leaving out {1}, who or what is left of {0}? Name all of them.",
+    "Name all of {0} that are not among {1}.",
+    "Which of {0} do not belong to {1}? List every one.",
+)
+_OTHER_THAN = (
+    "Which of {0} have {1} other than {2}? Name all of them.",
+    "Name all of {0} that have {1} other than {2}.",
+    "Among {0}, which do not have {2} as {1}? Name all of them.",
+    "Of {0}, list every one that has {1} other than {2}.",
+)
+
+
+def _names(members: Sequence[Entity]) -> ListAnswer:
+    return ListAnswer(tuple(EntityAnswer(member.name, member.aliases) for member in members))
+
+
+def _group(
+    ground: Ground, random: Random, split: str, hops: int, fewest: int, most: int
+) -> tuple[Subject, Relation, list[Entity]] | None:
+    """Somebody or something behind ``hops`` facts, and a group that belongs to it."""
+    anchor = ground.walk(random, split, hops)
+    groups = [one for one in ground.groups.get(anchor.entity.kind, ()) if phrases(one, split)] if anchor else []
+    if anchor is None or not groups:
+        return None
+    group = random.choice(groups)
+    members = [one for one in ground.knowledge.values(anchor.entity, group.name) if isinstance(one, Entity)]
+    if not fewest <= len(members) <= most or any(member.key in anchor.seen for member in members):
+        return None
+    return anchor, group, members
+
+
+def _measured_group(
+    ground: Ground, random: Random, split: str, hops: int
+) -> tuple[Subject, Relation, list[Entity], Relation, list[Value]] | None:
+    """A group, and a relation of which every member has a number or date."""
+    found = _group(ground, random, split, hops, _FEWEST, _MOST)
+    if found is None:
+        return None
+    anchor, group, members = found
+    relation = ground.measured(random, members[0])
+    if relation is None or not nouns(relation, split):
+        return None
+    values = [ground.value(member, relation) for member in members]
+    stated = [value for value in values if value is not None]
+    return (anchor, group, members, relation, stated) if len(stated) == len(members) else None
+
+
+def _over(
+    ground: Ground,
+    text: str,
+    answer: EntityAnswer | NumberAnswer,
+    anchor: Subject,
+    group: Relation,
+    members: Sequence[Entity],
+    relation: Relation,
+    values: Sequence[Value],
+) -> Draft:
+    facts = [ground.fact(anchor.entity, group, member) for member in members]
+    facts += [ground.fact(member, relation, value) for member, value in zip(members, values, strict=True)]
+    return drafted(text, answer, (anchor,), facts)
