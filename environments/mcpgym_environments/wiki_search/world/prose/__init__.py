@@ -1,0 +1,1 @@
+"""What the pages of a generated world say, and how they say it."""
