@@ -9,8 +9,8 @@ from random import Random
 
 from mcpgym_environments.wiki_search.knowledge import Entity, Evidence, Knowledge, Relation, Value
 from mcpgym_environments.wiki_search.questions.question import Step
-from mcpgym_environments.wiki_search.questions.splits import split_of
-from mcpgym_environments.wiki_search.questions.wording import phrases, value_text
+from mcpgym_environments.wiki_search.questions.splits import split_of, wordings
+from mcpgym_environments.wiki_search.questions.wording import fitting, phrases, value_text
 
 _SAMPLE = 300
 """How many entities tell how often a fact is stated, and how easily its value is guessed."""
@@ -21,7 +21,8 @@ _DRAWS = 30
 class Subject:
     """An entity as a question speaks of it: by its name, or by ``hops`` facts that lead to it from a named one.
 
-    ``seen`` are the keys of all entities on the way, the entity's own the last.
+    ``seen`` are the keys of all entities on the way, the entity's own the last; ``closed`` says that the text ends
+    with a verb, not with a name.
     """
 
     entity: Entity
@@ -30,6 +31,7 @@ class Subject:
     steps: tuple[Step, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     seen: tuple[str, ...] = ()
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,30 +127,35 @@ class Ground:
             value = self.value(subject.entity, relation)
             if not isinstance(value, Entity) or value.key in subject.seen or split_of(value.key) != split:
                 continue
-            wordings = phrases(relation, split)
-            if not wordings:
+            options = fitting(phrases(relation, split), subject.closed)
+            if not options:
                 continue
+            wording = random.choice(options)
             step, evidence = self.fact(subject.entity, relation, value)
             return Subject(
                 value,
-                random.choice(wordings).format(subject.text),
+                wording.format(subject.text),
                 subject.hops + 1,
                 (*subject.steps, step),
                 (*subject.evidence, evidence),
                 (*subject.seen, value.key),
+                not wording.endswith("{}"),
             )
         return None
 
-    def asked(self, random: Random, split: str, entity: Entity, seen: Sequence[str]) -> tuple[Relation, Value] | None:
-        """Something to ask of ``entity`` whose answer is hard to guess, and its value."""
+    def asked(
+        self, random: Random, split: str, entity: Entity, seen: Sequence[str], closed: bool = False
+    ) -> tuple[Relation, Value, str] | None:
+        """Something to ask of ``entity`` whose answer is hard to guess: its value, and a wording of the question."""
         relations = list(self.facts.get(entity.kind, ()))
         random.shuffle(relations)
         for relation in relations:
             value = self.value(entity, relation)
             if value is None or (isinstance(value, Entity) and (value.key in seen or split_of(value.key) != split)):
                 continue
-            if self.field(relation, split).guess <= self.guess:
-                return relation, value
+            questions = fitting(wordings(relation.questions, split), closed)
+            if questions and self.field(relation, split).guess <= self.guess:
+                return relation, value, random.choice(questions)
         return None
 
     def measured(self, random: Random, entity: Entity, kinds: Sequence[str] = ("number", "date")) -> Relation | None:

@@ -12,11 +12,11 @@ from mcpgym_environments.wiki_search.questions.ground import Ground, Subject
 from mcpgym_environments.wiki_search.questions.makers import Draft, drafted, is_time, size_of
 from mcpgym_environments.wiki_search.questions.splits import split_of, wordings
 from mcpgym_environments.wiki_search.questions.wording import (
+    fitting,
     in_unit,
     nouns,
     phrases,
     sentence,
-    value_answer,
     with_article,
 )
 from mcpgym_environments.wiki_search.scoring.answers import EntityAnswer, ListAnswer, NumberAnswer
@@ -41,10 +41,10 @@ def superlative(ground: Ground, random: Random, split: str, hops: int) -> Draft 
     if values.count(best) > 1 or split_of(winner.key) != split or winner.key in anchor.seen:
         return None
     words = ("latest", "earliest") if is_time(relation) else ("greatest", "smallest")
-    told = random.choice(phrases(group, split)).format(anchor.text)
+    told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
     noun = random.choice(nouns(relation, split))
     text = random.choice(wordings(_WHICH, split)).format(told, words[0] if most else words[1], noun)
-    return _over(ground, text, value_answer(winner), anchor, group, members, relation, values)
+    return _over(ground, text, EntityAnswer(winner.name, winner.aliases), anchor, group, members, relation, values)
 
 
 _WHICH = (
@@ -63,7 +63,7 @@ def aggregation(ground: Ground, random: Random, split: str, hops: int) -> Draft 
     if found is None:
         return None
     anchor, group, members, relation, values = found
-    told = random.choice(phrases(group, split)).format(anchor.text)
+    told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
     noun = random.choice(nouns(relation, split))
     sizes = [size_of(value) for value in values]
     unit = f",{in_unit(relation.unit)}" if relation.unit else ""
@@ -115,8 +115,11 @@ def _count(ground: Ground, random: Random, split: str, hops: int) -> Draft | Non
     sizes = [len(ground.knowledge.values(member, relation.name)) for member in members]
     if not sum(sizes):
         return None
-    told = random.choice(phrases(group, split)).format(anchor.text)
-    counted = random.choice(phrases(relation, split)).format(told).removeprefix("the ")
+    told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
+    options = fitting(phrases(relation, split), True)
+    if not options:
+        return None
+    counted = random.choice(options).format(told).removeprefix("the ")
     text = random.choice(wordings(_HOW_MANY, split)).format(counted)
     facts = [ground.fact(anchor.entity, group, member) for member in members]
     for member in members:
@@ -153,8 +156,10 @@ def listing(ground: Ground, random: Random, split: str, hops: int) -> Draft | No
     if found is None:
         return None
     anchor, group, members = found
-    asking = random.choice(wordings(group.questions, split)).format(anchor.text)
-    text = f"{sentence(asking)} {random.choice(wordings(_ALL, split))}"
+    questions = fitting(wordings(group.questions, split), anchor.closed)
+    if not questions:
+        return None
+    text = f"{sentence(random.choice(questions).format(anchor.text))} {random.choice(wordings(_ALL, split))}"
     facts = [ground.fact(anchor.entity, group, member) for member in members]
     return drafted(text, _names(members), (anchor,), facts)
 
@@ -168,7 +173,7 @@ def negation(ground: Ground, random: Random, split: str, hops: int) -> Draft | N
     if found is None:
         return None
     anchor, group, members = found
-    told = random.choice(phrases(group, split)).format(anchor.text)
+    told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
     pivot = random.choice(members)
     facts = [ground.fact(anchor.entity, group, member) for member in members]
     if random.random() < 0.4:
@@ -232,8 +237,11 @@ def _group(
 ) -> tuple[Subject, Relation, list[Entity]] | None:
     """Somebody or something behind ``hops`` facts, and a group that belongs to it."""
     anchor = ground.walk(random, split, hops)
-    groups = [one for one in ground.groups.get(anchor.entity.kind, ()) if phrases(one, split)] if anchor else []
-    if anchor is None or not groups:
+    if anchor is None:
+        return None
+    groups = ground.groups.get(anchor.entity.kind, ())
+    groups = [one for one in groups if fitting(phrases(one, split), anchor.closed)]
+    if not groups:
         return None
     group = random.choice(groups)
     members = [one for one in ground.knowledge.values(anchor.entity, group.name) if isinstance(one, Entity)]

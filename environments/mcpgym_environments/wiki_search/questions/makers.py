@@ -13,6 +13,7 @@ from mcpgym_environments.wiki_search.questions.ground import Ground, Subject
 from mcpgym_environments.wiki_search.questions.question import Step
 from mcpgym_environments.wiki_search.questions.splits import split_of, wordings
 from mcpgym_environments.wiki_search.questions.wording import (
+    fitting,
     in_unit,
     kind_noun,
     nouns,
@@ -50,12 +51,12 @@ def chain(ground: Ground, random: Random, split: str, hops: int) -> Draft | None
     subject = ground.walk(random, split, hops - 1)
     if subject is None:
         return None
-    asked = ground.asked(random, split, subject.entity, subject.seen)
+    asked = ground.asked(random, split, subject.entity, subject.seen, subject.closed)
     if asked is None:
         return None
-    relation, value = asked
+    relation, value, question = asked
     step, evidence = ground.fact(subject.entity, relation, value)
-    text = random.choice(wordings(relation.questions, split)).format(subject.text)
+    text = question.format(subject.text)
     return Draft(sentence(text), value_answer(value), (*subject.steps, step), (*subject.evidence, evidence))
 
 
@@ -73,16 +74,13 @@ def comparison(ground: Ground, random: Random, split: str, hops: int) -> Draft |
     asked = ground.asked(random, split, winner.entity, (*one.seen, *other.seen))
     if asked is None or asked[0] == relation:
         return None
-    final, value = asked
-    which = random.choice(noun)
-    if is_time(relation):
-        told = f"whose {which} is {'later' if more else 'earlier'}"
-    else:
-        told = f"with the {'greater' if more else 'smaller'} {which}"
+    final, value, question = asked
+    words = ("later", "earlier") if is_time(relation) else ("greater", "smaller")
+    told = f"{words[0] if more else words[1]} {random.choice(noun)}"
     both = [one.text, other.text]
     random.shuffle(both)
     opening = random.choice(wordings(_COMPARED, split)).format(*both, told)
-    asking = random.choice(wordings(final.questions, split)).format(f"that {kind_noun(winner.entity.kind)}")
+    asking = question.format(f"that {kind_noun(winner.entity.kind)}")
     facts = [
         ground.fact(one.entity, relation, first),
         ground.fact(other.entity, relation, second),
@@ -92,10 +90,10 @@ def comparison(ground: Ground, random: Random, split: str, hops: int) -> Draft |
 
 
 _COMPARED = (
-    "Take {0} or {1}, the one {2}.",
-    "Of {0} and {1}, consider the one {2}.",
-    "Compare {0} and {1}, and choose the one {2}.",
-    "Look at {0} and {1}: we mean the one {2}.",
+    "Take {0} or {1}, whichever has the {2}.",
+    "Of {0} and {1}, consider the one with the {2}.",
+    "Compare {0} and {1}, and choose the one with the {2}.",
+    "There are {0} and {1}; look at the one with the {2}.",
 )
 
 
@@ -103,13 +101,13 @@ def date_arithmetic(ground: Ground, random: Random, split: str, hops: int) -> Dr
     """Days or years between two dates, or the date some days away from one."""
     one = ground.walk(random, split, hops - 1)
     relation = ground.measured(random, one.entity) if one else None
-    if one is None or relation is None or not is_time(relation) or not phrases(relation, split):
+    if one is None or relation is None or not is_time(relation):
         return None
-    first = ground.value(one.entity, relation)
-    told = random.choice(phrases(relation, split)).format(one.text)
-    fact = ground.fact(one.entity, relation, first) if first is not None else None
-    if fact is None:
+    first, options = ground.value(one.entity, relation), fitting(phrases(relation, split), one.closed)
+    if first is None or not options:
         return None
+    told = random.choice(options).format(one.text)
+    fact = ground.fact(one.entity, relation, first)
     if isinstance(first, date) and random.random() < 0.3:
         days = random.randrange(10, 1000)
         after = random.random() < 0.5
@@ -117,7 +115,7 @@ def date_arithmetic(ground: Ground, random: Random, split: str, hops: int) -> Dr
         text = random.choice(wordings(_SHIFTED, split)).format(days, "after" if after else "before", told)
         return drafted(text, DateAnswer(then.year, then.month, then.day), (one,), [fact])
     other = ground.draw(random, split, random.choice([one.entity.kind, ""]))
-    if other is not None and random.random() < 0.3:
+    if hops == 1 and random.random() < 0.3:
         other = one.entity
     if other is None or (other != one.entity and other.key in one.seen):
         return None
@@ -137,25 +135,24 @@ def date_arithmetic(ground: Ground, random: Random, split: str, hops: int) -> Dr
     subject = one if other == one.entity else ground.named(random, other)
     told_too = random.choice(phrases(again, split)).format(subject.text)
     early, late = (first, second) if size_of(first) < size_of(second) else (second, first)
+    templates, answer = _YEARS_BETWEEN, NumberAnswer(size_of(late) - size_of(early), "years")
     if isinstance(early, date) and isinstance(late, date):
         if random.random() < 0.5:
-            text, answer = _DAYS_BETWEEN, NumberAnswer(Fraction((late - early).days), "days")
+            templates, answer = _DAYS_BETWEEN, NumberAnswer(Fraction((late - early).days), "days")
         else:
             years = late.year - early.year - ((late.month, late.day) < (early.month, early.day))
-            text, answer = _FULL_YEARS, NumberAnswer(Fraction(years), "years")
+            templates, answer = _FULL_YEARS, NumberAnswer(Fraction(years), "years")
             if years < 2:
                 return None
-    else:
-        text, answer = _YEARS_BETWEEN, NumberAnswer(size_of(late) - size_of(early), "years")
-    asking = random.choice(wordings(text, split)).format(told, told_too)
+    asking = random.choice(wordings(templates, split)).format(told, told_too)
     return drafted(asking, answer, (one, subject), [fact, ground.fact(other, again, second)])
 
 
 _SHIFTED = (
     "What date was {0} days {1} {2}?",
     "Which date is {0} days {1} {2}?",
-    "Count {0} days from {2}, to the date that is so many days {1} it. Which date is it?",
-    "On what date did it come to {0} days {1} {2}?",
+    "Which day came {0} days {1} {2}?",
+    "Give the date that lies {0} days {1} {2}.",
 )
 _DAYS_BETWEEN = (
     "How many days passed between {0} and {1}?",
@@ -183,9 +180,10 @@ def number_arithmetic(ground: Ground, random: Random, split: str, hops: int) -> 
     if pair is None:
         return None
     one, other, relation, first, second = pair
-    if is_time(relation) or not phrases(relation, split) or first == second:
+    options = fitting(phrases(relation, split), one.closed)
+    if is_time(relation) or not options or first == second:
         return None
-    wording = random.choice(phrases(relation, split))
+    wording = random.choice(options)
     told, told_too = wording.format(one.text), wording.format(other.text)
     if relation.unit and in_unit(relation.unit).strip() in wording:
         unit = ""
@@ -237,7 +235,7 @@ def yes_or_no(ground: Ground, random: Random, split: str, hops: int) -> Draft | 
         return None
     relation = random.choice(relations)
     value = ground.value(subject.entity, relation)
-    told = phrases(relation, split)
+    told = fitting(phrases(relation, split), subject.closed)
     if not isinstance(value, Entity) or not told or split_of(value.key) != split or value.key in subject.seen:
         return None
     said = value if yes else ground.draw(random, split, value.kind)
@@ -272,8 +270,10 @@ def not_answerable(ground: Ground, random: Random, split: str, hops: int) -> Dra
     missing = [relation for relation in missing if ground.field(relation, split).stated >= _RARELY_STATED]
     if not missing:
         return None
-    relation = random.choice(missing)
-    text = random.choice(wordings(relation.questions, split)).format(subject.text)
+    questions = fitting(wordings(random.choice(missing).questions, split), subject.closed)
+    if not questions:
+        return None
+    text = random.choice(questions).format(subject.text)
     where = Evidence(subject.entity.key, subject.entity.name)
     return Draft(sentence(text), UNANSWERABLE, subject.steps, (*subject.evidence, where))
 
@@ -281,7 +281,7 @@ def not_answerable(ground: Ground, random: Random, split: str, hops: int) -> Dra
 def _pair(
     ground: Ground, random: Random, split: str, hops: int, kinds: tuple[str, ...]
 ) -> tuple[Subject, Subject, Relation, Value, Value] | None:
-    """Two of one kind and a relation with a number or date of both: the first behind ``hops`` facts, the other named."""
+    """Two of one kind and a relation with a number or date of both; the first is ``hops`` facts away, one is named."""
     one = ground.walk(random, split, hops)
     relation = ground.measured(random, one.entity, kinds) if one else None
     if one is None or relation is None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from mcpgym.errors import UnknownNameError
 
 SPLITS = ("train", "test")
-TEST_SHARE = 5
+TEST_SHARE = 4
 """One entity in so many is of the test split."""
 
 

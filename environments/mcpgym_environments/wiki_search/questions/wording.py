@@ -20,8 +20,8 @@ from mcpgym_environments.wiki_search.scoring.folding import fold, name_key
 from mcpgym_environments.wiki_search.scoring.writing import answer_text, gold_texts
 
 _OF = re.compile(r"the (.+) of \{\}")
-_UNCLEAR = frozenset(("birthday", "day"))
-"""Nouns that do not say which of two is earlier: a birthday comes every year."""
+_UNCLEAR = frozenset(("the birthday of {}", "the day of {}"))
+"""Phrases that do not say which of two is earlier: a birthday comes every year."""
 
 _UNITS = {
     "mm": "millimetres",
@@ -42,6 +42,14 @@ _UNITS = {
     "°C": "degrees Celsius",
     "%": "percent",
 }
+
+
+def fitting(options: Sequence[str], closed: bool) -> Sequence[str]:
+    """Those of several wordings that a subject's name fits into.
+
+    ``closed``: the name ends with a verb (*the region in which X lies*); no second verb may follow it.
+    """
+    return [option for option in options if option.rstrip("?").endswith("{}")] if closed else options
 
 
 def value_answer(value: Value) -> Answer:
@@ -66,7 +74,9 @@ def value_text(value: Value) -> str:
 @lru_cache(maxsize=4096)
 def phrases(relation: Relation, split: str) -> Sequence[str]:
     """The ways to name the value of a relation as a noun (*the birthplace of {}*) that ``split`` may use."""
-    return wordings([phrase for phrase in relation.phrases if phrase.startswith("the ")], split)
+    return wordings(
+        [phrase for phrase in relation.phrases if phrase.startswith("the ") and phrase not in _UNCLEAR], split
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -74,8 +84,8 @@ def nouns(relation: Relation, split: str) -> Sequence[str]:
     """What the value of a relation is called beside its owner (*birthplace*, *number of inhabitants*)."""
     for side in (split, "train"):
         found = [match[1] for phrase in phrases(relation, side) if (match := _OF.fullmatch(phrase))]
-        if clear := [noun for noun in found if noun not in _UNCLEAR]:
-            return clear
+        if found:
+            return found
     return ()
 
 
@@ -86,7 +96,8 @@ def in_unit(unit: str) -> str:
 
 def with_article(noun: str) -> str:
     """``noun`` behind *a* or *an*."""
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+    spoken_as_you = noun.startswith(("uni", "use", "eu", "one"))
+    return f"an {noun}" if noun[0] in "aeiou" and not spoken_as_you else f"a {noun}"
 
 
 def kind_noun(kind: str) -> str:
