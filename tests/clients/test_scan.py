@@ -307,7 +307,7 @@ async def only_hello(scope: Any, receive: Any, send: Any) -> None:
         (["http://127.0.0.1:9", "--header", "A: b\r\nC: d"], "write it as NAME: VALUE"),
         (["no-such-environment"], "no environment 'no-such-environment'"),
         (["tic-tac-toe", "--only", "plays"], "did you mean 'play'"),
-        (["tic-tac-toe", "--allow", "nothing"], "there is: info.random_move_prob"),
+        (["tic-tac-toe", "--allow", "nothing"], "info.random_move_prob"),
     ],
 )
 def test_options_that_cannot_be_are_refused(

@@ -31,8 +31,8 @@ class Kind(StrEnum):
 FIXES = {
     Kind.REWARD: "leave rewards to the control plane: no tool, text, header or log of a player says a reward's value",
     Kind.SEED: "keep the seed out of what tools, prompts and logs say; who knows it knows the rest of the episode",
-    Kind.INFO: "task.info is hidden: show only what the task's messages hold, and keep what may be seen out of info",
-    Kind.STATE: "show what the rules let the policy see, field by field; never a state's repr, dict or JSON",
+    Kind.INFO: "task.info is hidden: show what the task's messages hold; what may be seen, keep out of info or --allow",
+    Kind.STATE: "show what the rules let the policy see, never a state's repr, dict or JSON; --allow what may be seen",
     Kind.SECRET: "the control secret belongs to harnesses alone: not in a tool's reach, a log or a header",
     Kind.TOKEN: "an episode's token is the right to play it: tell it to the harness that opened the episode alone",
     Kind.OTHER: "keep all that an episode changes in its own state: nothing on the class, the instance or the module",

@@ -125,7 +125,7 @@ def _add_bytes(raw: bytes, add: _Add, what: str) -> None:
 def _add_hashes(raw: bytes, add: _Add) -> None:
     for name in ("md5", "sha1", "sha256"):
         digest = hashlib.new(name, raw, usedforsecurity=False).digest()
-        add(f"as its {name}", digest.hex()[:16])
+        add(f"as its {name}", digest.hex()[:12])
         add(f"as its {name}, in base64", base64.b64encode(digest).decode()[:16])
 
 

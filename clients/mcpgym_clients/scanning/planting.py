@@ -23,6 +23,8 @@ from mcpgym_clients.scanning.task_planting import TaskPlanting
 World = Literal["near", "far"]
 _DEPTH = 6
 _MANY = 2_000
+DISTINCTIVE = 12
+"""Characters of a reward that is known again as it is, without anything planted in it."""
 
 
 class Plan:
@@ -44,6 +46,8 @@ class Plan:
         if not math.isfinite(made):
             return value
         self.canaries.watch(Kind.REWARD, f"reward {name}", made)
+        if self.world == "near" and len(repr(float(value))) >= DISTINCTIVE:  # a tool may work out the same by itself
+            self.canaries.watch(Kind.REWARD, f"reward {name}", float(value))
         return made
 
     def check(self) -> None:
@@ -135,7 +139,8 @@ def _reset(cls: type[Environment[Any, Any, Any]], plan: Plan) -> Callable[..., A
     def watched(task: Task, state: Any) -> Any:
         plan.tasks.watch(task)
         for path, value in secrets_of(state):
-            plan.canaries.watch(Kind.STATE, f"state{path}", value)
+            if f"state{path}" not in plan.tasks.allowed:
+                plan.canaries.watch(Kind.STATE, f"state{path}", value)
         return state
 
     @functools.wraps(cls.reset)

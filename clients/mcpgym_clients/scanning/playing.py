@@ -19,7 +19,7 @@ from mcpgym_clients.scanning.canaries import Canaries, Kind
 from mcpgym_clients.scanning.record import Exchange, Recording
 from mcpgym_clients.scanning.wires import Wire, call, is_error, survey, text_of
 
-MOST_TURNS = 40
+MOST_TURNS = 100
 """Turns of one watched episode."""
 HOSTILE = 24
 """Calls with nonsense for arguments that one episode gets."""
@@ -53,8 +53,8 @@ class Played:
 
 
 def scripts(environment: Environment[Any, Any, Any], seed: int) -> Iterator[Script]:
-    """The policies that play: the environment's own, its teacher, one at random, one that only talks, and one that
-    sends nonsense."""
+    """The policies that play: the environment's own, its teacher, one at random, one that only talks, one that sends
+    nonsense, and one that makes a mistake twice and then looks around."""
     for name, policy in environment.reference_policies().items():
         yield Script(name, policy)
     if (teacher := environment.teacher(0.5)) is not None:
@@ -64,6 +64,7 @@ def scripts(environment: Environment[Any, Any, Any], seed: int) -> Iterator[Scri
     if tools:
         yield Script("talk", at_random(()))
     yield Script("nonsense", planned(nonsense(tools, Random(seed))))
+    yield Script("stubborn", planned(stubborn(tools, Random(seed))))
 
 
 def at_random(tools: Sequence[tuple[str, Mapping[str, Any]]], word: str | None = None) -> ReferencePolicy:
@@ -94,6 +95,17 @@ def nonsense(tools: Sequence[tuple[str, Mapping[str, Any]]], random: Random) -> 
         made += [(name, _json(item)) for item in random.sample(odd, min(HOSTILE, len(odd)))]
     random.shuffle(made)
     return [assistant("", [tool_call("call", name, text)]) for name, text in made]
+
+
+def stubborn(tools: Sequence[tuple[str, Mapping[str, Any]]], random: Random) -> list[Message]:
+    """Each call at an edge made twice, and then a plain call of every tool: what a second refusal says, and what a
+    refusal leaves behind."""
+    made: list[tuple[str, Any]] = []
+    for name, schema in tools:
+        for edge in itertools.islice(extreme_arguments(schema, random), HOSTILE):
+            made += [(name, edge), (name, edge)]
+            made += [(other, valid_arguments(theirs, random)) for other, theirs in tools[:4]]
+    return [assistant("", [tool_call("call", name, _json(arguments))]) for name, arguments in made]
 
 
 def planned(messages: Iterable[Message]) -> ReferencePolicy:

@@ -37,7 +37,7 @@ from mcpgym_clients.scanning.report import ScanReport
 from mcpgym_clients.scanning.search import excerpt, search
 from mcpgym_clients.scanning.stage import Place, Stage
 from mcpgym_clients.scanning.stdio import ERRORS, scan_stdio
-from mcpgym_clients.scanning.task_planting import HIDING, kind_of_place, leaves
+from mcpgym_clients.scanning.task_planting import is_named_secret, kind_of_place, leaves
 from mcpgym_clients.scanning.watching import WatchedEpisodes
 from mcpgym_clients.scanning.wires import LEGACY, MODERN, HttpWire, call, survey, text_of
 
@@ -75,7 +75,8 @@ def scan_environment(
         config: with a name, its configuration.
         seed: the same seed plants the same canaries and plays the same games.
         parts: which of ``PARTS`` to do: all, unless there is a hurry.
-        allow: places of a task (``info.difficulty``) whose values players may see, though they are hidden by name.
+        allow: places of a task (``info.difficulty``) or a state (``state.board``), as a report names them, whose values
+            players may see, though they are hidden by name.
 
     Returns:
         What was found and what was looked at; ``report.ok`` when nothing leaked.
@@ -107,7 +108,7 @@ class _Scan:
         self.places = _places(self.environment)
         known = {kind_of_place(path) for place in self.places for path, _ in leaves(self.environment.task_at(*place))}
         for name in self.allow:
-            if name not in known:
+            if name not in known and not name.startswith("state"):
                 raise UnknownNameError("place of a task", name, known)
         with _log(Recording()):
             kept, self.bits = await rehearse(self.environment, self.places, canaries)
@@ -132,7 +133,7 @@ class _Scan:
                 variables = {VARIABLE: variable, "MCPGYM_CONTROL_SECRET": secret}
                 await scan_stdio(
                     self.environment, self.places[-1], canaries, self.recording, report,
-                    kept=kept | set(self.allow), bits=self.bits, variables=variables,
+                    kept=kept | set(self.allow), bits=self.bits, variables=variables, allowed=set(self.allow),
                 )  # fmt: skip
         finish(report, self.recording, canaries)
         if left := [part for part in PARTS if part not in self.parts]:
@@ -231,6 +232,13 @@ class _Scan:
 
     def _say_what_is_not_planted(self, kept: set[str]) -> None:
         watched = {kind for place in self.places for kind in self._short(place)}
+        secret = {kind for kind in watched if is_named_secret(tuple(kind.split("."))[1:])} - set(self.allow)
+        watched -= secret
+        if secret:
+            self.report.note(
+                f"too short or plain to be looked for, though named as a secret: {', '.join(sorted(secret))}; whether "
+                "a player can read it is not known"
+            )
         if kept:
             self.report.note(
                 f"kept as they are, for the environment does not play with canaries there: {', '.join(sorted(kept))}"
@@ -254,7 +262,7 @@ def look_at_what_never_changes(environment: Environment[Any, Any, Any], report: 
         for task in environment.tasks_at(split, 0, MANY_TASKS):
             for path, value in leaves(task):
                 text = str(value)
-                if len(text) < SHORTEST_ANSWER or not any(HIDING.search(str(part)) for part in path):
+                if len(text) < SHORTEST_ANSWER or isinstance(value, bool) or not is_named_secret(path):
                     continue
                 for channel, shown in texts.items():
                     if text in shown:

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -46,10 +46,11 @@ async def scan_stdio(
     kept: set[str],
     bits: int,
     variables: Mapping[str, str],
+    allowed: Collection[str] = (),
 ) -> None:
-    """Serve ``environment`` (not planted yet) over stdio three times, play it, and record both of its streams.
+    """Serve ``environment`` (not planted yet) over stdio, play it, and record both of its streams.
 
-    Once bound to a task, once bare, and once with everything in it failing.
+    Bound to a task and bare, in each protocol era, and with everything in it failing.
     """
     if not importable(environment):
         name = type(environment).__qualname__
@@ -62,6 +63,7 @@ async def scan_stdio(
         "config": environment.config.model_dump(mode="json", exclude_unset=True),
         "seed": canaries.seed,
         "kept": sorted(kept),
+        "allowed": sorted(allowed),
         "split": place[0],
         "index": place[1],
         "episode_seed": canaries.integer("stdio", bits=bits),
@@ -70,7 +72,9 @@ async def scan_stdio(
     }
     runs = [
         (work, MODERN, "stdio, bound"),
-        ({**work, "split": None}, LEGACY, "stdio, bare"),
+        (work, LEGACY, "stdio, bound, handshake era"),
+        ({**work, "split": None}, MODERN, "stdio, bare"),
+        ({**work, "split": None}, LEGACY, "stdio, bare, handshake era"),
         ({**work, "failing": True}, LEGACY, "stdio, failing"),
     ]
     with tempfile.TemporaryDirectory(prefix="mcpgym-scan-") as folder:

@@ -34,7 +34,7 @@ async def serve(work: dict[str, Any], wire: Wire, found: Path) -> None:
     for part in work["class"].split("."):
         cls = getattr(cls, part)
     plan = Plan(Canaries(work["seed"]))
-    plan.tasks.kept = set(work["kept"])
+    plan.tasks.kept, plan.tasks.allowed = set(work["kept"]), set(work["allowed"])
     environment = planted(configure(cls, work["config"]), plan)
     episodes = WatchedEpisodes({environment.name: environment}, plan.canaries)
     bound = None

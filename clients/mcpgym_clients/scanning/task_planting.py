@@ -35,7 +35,7 @@ def _leaves(value: object, path: Path) -> Iterator[tuple[Path, Value]]:
     elif isinstance(value, (list, tuple)):
         for place, child in enumerate(value[:50]):
             yield from _leaves(child, (*path, place))
-    elif isinstance(value, (str, int, float, bytes)) and not isinstance(value, bool):
+    elif isinstance(value, (str, int, float, bytes)):
         yield path, value
 
 
@@ -55,9 +55,10 @@ def canary_for(canaries: Canaries, task: str, path: Path, value: Value) -> Value
         return canaries.text(*where)
     if isinstance(value, bytes):
         return canaries.text(*where).encode()
+    if isinstance(value, bool):
+        return None
     if isinstance(value, int):
-        named = any(isinstance(part, str) and HIDING.search(part) for part in path)
-        return canaries.integer(*where) if named or abs(value) >= LARGE else None
+        return canaries.integer(*where) if is_named_secret(path) or abs(value) >= LARGE else None
     if value in (0.0, 1.0) or abs(value) > 1e12:
         return None
     return round(value * (1 - 1e-3 * canaries.share(*where)), 15)
@@ -77,7 +78,7 @@ class TaskPlanting:
         """``task`` with canaries in it."""
         changes: dict[str, Any] = {}
         for path, value in leaves(task):
-            if kind_of_place(path) in self.kept:
+            if kind_of_place(path) in self.kept or _is_told(task, path, value):
                 continue
             canary = canary_for(self.canaries, task.id, path, value)
             if canary is not None:
@@ -98,7 +99,8 @@ class TaskPlanting:
         for path, value in leaves(task):
             planted = kind_of_place(path) not in self.kept
             distinctive = len(str(value)) >= (12 if isinstance(value, str) else 7)
-            if kind_of_place(path) in self.allowed or not distinctive or (not planted and str(value) in shown):
+            told = _is_told(task, path, value) or (not planted and str(value) in shown)
+            if kind_of_place(path) in self.allowed or not distinctive or told:
                 continue
             self.canaries.watch(Kind.INFO, f"{kind_of_place(path)} of a task", value)
 
@@ -109,6 +111,17 @@ class TaskPlanting:
             for path, value in leaves(task)
             if len(str(value)) < (12 if isinstance(value, str) else 7)
         }
+
+
+def is_named_secret(path: Path) -> bool:
+    """Whether a place's name says that what it holds is hidden on purpose."""
+    return any(isinstance(part, str) and HIDING.search(part) for part in path)
+
+
+def _is_told(task: Task, path: Path, value: Value) -> bool:
+    """Whether a task's prompt says it anyway, and no name of it says that it is hidden: a question, say."""
+    text = str(value)
+    return len(text) >= 7 and not is_named_secret(path) and any(text in message["content"] for message in task.messages)
 
 
 def _lazy(count: int, make: Callable[[int], Task]) -> LazyTasks:

@@ -20,6 +20,9 @@ _JSON = "application/json, text/event-stream"
 _CLIENT = {"name": "mcpgym-scan", "version": "1"}
 _PLAIN = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 
+_PLACE = re.compile(r"\{[^{}]*\}")
+_PAGES = 20
+
 _OF_THE_MOMENT = frozenset({"date", "mcp-session-id", "content-length"})
 """Headers that differ between two equal plays: a request's number is in its answer, and so in its length."""
 
@@ -174,18 +177,34 @@ async def survey(wire: Wire, uris: Sequence[str] = ()) -> list[dict[str, Any]]:
     """
     await greet(wire)
     await wire.request("ping")
-    tools = _list((await wire.request("tools/list")).get("result"), "tools")
-    for prompt in _list((await wire.request("prompts/list")).get("result"), "prompts")[:20]:
+    tools = await _listed(wire, "tools/list", "tools")
+    for prompt in (await _listed(wire, "prompts/list", "prompts"))[:20]:
         await wire.request("prompts/get", {"name": prompt.get("name", "")})
-    found = [item.get("uri") for item in _list((await wire.request("resources/list")).get("result"), "resources")]
-    await wire.request("resources/templates/list")
-    for uri in [*found[:20], *uris]:
+        if named := [str(item.get("name", "")) for item in _list(prompt, "arguments")]:
+            await wire.request("prompts/get", {"name": prompt.get("name", ""), "arguments": dict.fromkeys(named, "1")})
+    found = [item.get("uri") for item in await _listed(wire, "resources/list", "resources")]
+    templates = await _listed(wire, "resources/templates/list", "resourceTemplates")
+    filled = [_PLACE.sub("1", str(item.get("uriTemplate", ""))) for item in templates[:20]]
+    for uri in [*found[:20], *filled, *uris]:
         if isinstance(uri, str):
             await wire.request("resources/read", {"uri": uri})
     reference = {"ref": {"type": "ref/prompt", "name": "task"}, "argument": {"name": "task", "value": ""}}
     await wire.request("completion/complete", reference)
     await wire.request("logging/setLevel", {"level": "debug"})
     return tools
+
+
+async def _listed(wire: Wire, method: str, name: str) -> list[dict[str, Any]]:
+    """What a server lists, page after page."""
+    found: list[dict[str, Any]] = []
+    cursor: Any = None
+    for _ in range(_PAGES):
+        result = (await wire.request(method, {"cursor": cursor} if cursor else None)).get("result")
+        found += _list(result, name)
+        cursor = result.get("nextCursor") if isinstance(result, dict) else None
+        if not isinstance(cursor, str) or not cursor:
+            break
+    return found
 
 
 async def call(wire: Wire, name: str, arguments: Any, meta: Mapping[str, Any] | None = None) -> Result:
