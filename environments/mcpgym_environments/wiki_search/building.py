@@ -140,7 +140,9 @@ def _open(place: Path, corpus: Corpus, engine: str) -> Library | None:
     """The library in ``place``, or None where it is not there, not whole, or lacks the engine's index."""
     try:
         sizes: dict[str, int] = json.loads((place / _MANIFEST).read_bytes())["files"]
-        if (place / DAMAGED).exists() or any((place / name).stat().st_size != size for name, size in sizes.items()):
+        if next(place.rglob(DAMAGED), None) or any(
+            (place / name).stat().st_size != size for name, size in sizes.items()
+        ):
             return None
         stored = StoredPages(_pages_file(place, corpus), _marker(place, corpus))
         chosen = engine_named(engine, stored.pages)
@@ -193,7 +195,9 @@ def _kept(place: Path, corpus: Corpus) -> bool:
     """Whether the pages that are there are whole, so that only an engine's index is missing."""
     try:
         sizes: dict[str, int] = json.loads((place / _MANIFEST).read_bytes())["files"]
-        if (place / DAMAGED).exists() or any((place / name).stat().st_size != size for name, size in sizes.items()):
+        if next(place.rglob(DAMAGED), None) or any(
+            (place / name).stat().st_size != size for name, size in sizes.items()
+        ):
             return False
         StoredPages(_pages_file(place, corpus)).pool.close()
     except (OSError, ValueError, KeyError, TypeError, ConfigurationError, LibraryDamaged):

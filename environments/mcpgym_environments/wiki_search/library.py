@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -253,22 +254,25 @@ class Library:
     def _corrected(self, query: Query) -> tuple[Query, tuple[str, ...]]:
         """The query with unknown words corrected where a name's word is near, and the words to show."""
         changed = {
-            word: near[0]
+            word: near
             for word in query.all_words
             if SHORTEST <= len(word) <= LONGEST and not self._index.frequency(word)
-            if (near := self._spellings(word))
+            if (near := self._spelling(word))
         }
         if changed:
             words = dict.fromkeys(changed.get(word, word) for word in query.words)
             phrases = (tuple(changed.get(word, word) for word in phrase) for phrase in query.phrases)
-            query = Query(tuple(words), tuple(phrases))
+            text = query.text
+            for word, near in changed.items():
+                text = re.sub(rf"\b{re.escape(word)}\b", near, text, flags=re.IGNORECASE)
+            query = Query(tuple(words), tuple(phrases), text)
         return query, query.all_words
 
-    def _spellings(self, word: str, limit: int = 1) -> list[str]:
+    def _spelling(self, word: str) -> str | None:
         forms = sorted(forms_of(word))
         marks = ",".join("?" * len(forms))
         sql = f"SELECT DISTINCT word.word FROM deletion JOIN word ON number = deletion.word WHERE form IN ({marks})"
-        return nearest(word, (near for (near,) in self._rows(sql, tuple(forms))), limit)
+        return nearest(word, (near for (near,) in self._rows(sql, tuple(forms))))
 
 
 def _page_entry(row: tuple[int, str, str, int]) -> PageEntry:

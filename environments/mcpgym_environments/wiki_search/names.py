@@ -31,7 +31,7 @@ def plain(text: str) -> str:
     """``text`` in small letters without accents: São Paulo → sao paulo, Straße → strasse."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKD", text.casefold()).translate(_PLAIN)
+    return unicodedata.normalize("NFKD", text).casefold().translate(_PLAIN)
 
 
 def words_apart(text: str) -> str:

@@ -28,10 +28,14 @@ _SPACES = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """``words`` and ``phrases`` (each of two words or more) to find, in small letters, in the order given."""
+    """``words`` and ``phrases`` (each of two words or more) to find, in small letters, in the order given.
+
+    ``text`` is the whole of it, stop words too, for engines that look for its meaning.
+    """
 
     words: tuple[str, ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
+    text: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.words or self.phrases)
@@ -47,7 +51,8 @@ def parse_query(text: str) -> Query:
 
     A query of stop words alone keeps them: some titles are nothing else.
     """
-    text = words_apart(text[:LONGEST].encode("utf-8", "replace").decode("utf-8").replace("\0", " ")).lower()
+    given = text[:LONGEST].encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
+    text = words_apart(given).lower()
     phrases = [tuple(_SPACES.findall(found)) for found in _PHRASE.findall(text)]
     found = [tuple(_SPACES.findall(word)) for word in _WORD.findall(_PHRASE.sub(" ", text))]
     phrases += [parts for parts in found if len(parts) > 1]
@@ -57,4 +62,4 @@ def parse_query(text: str) -> Query:
     if not kept and not phrases:
         kept = words
     unique = list(dict.fromkeys(kept))[:MOST_WORDS]
-    return Query(tuple(unique), tuple(dict.fromkeys(phrases))[: MOST_WORDS - len(unique)])
+    return Query(tuple(unique), tuple(dict.fromkeys(phrases))[: MOST_WORDS - len(unique)], given)

@@ -29,8 +29,8 @@ def forms_of(word: str) -> set[int]:
     return {crc32(form.encode()) for form in (word, *forms)}
 
 
-def nearest(word: str, candidates: Iterable[str], limit: int) -> list[str]:
-    """The candidates that are most like ``word``, the most alike first, those too different left out."""
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that is most like ``word``, the first by the alphabet of equals; None if none is like it."""
     matcher = SequenceMatcher(b=word, autojunk=False)
     weighed = []
     for candidate in candidates:
@@ -38,4 +38,4 @@ def nearest(word: str, candidates: Iterable[str], limit: int) -> list[str]:
         ratio = matcher.ratio() + (0.05 if candidate[0] == word[0] else 0)
         if ratio >= _ALIKE:
             weighed.append((-ratio, candidate))
-    return [candidate for _, candidate in sorted(weighed)[:limit]]
+    return min(weighed)[1] if weighed else None

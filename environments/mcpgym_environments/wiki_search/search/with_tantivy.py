@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.names import words_apart
 from mcpgym_environments.wiki_search.search.engine import Found, Row
 from mcpgym_environments.wiki_search.search.query import Query
@@ -169,10 +168,6 @@ def _analyzer() -> Any:
 
 
 def _tantivy() -> Any:
-    try:
-        import tantivy
-    except ImportError:
-        raise ConfigurationError(
-            "the search engine tantivy is not installed: pip install 'mcpgym[wiki]', or choose the engine fts5"
-        ) from None
+    import tantivy
+
     return tantivy
