@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -71,6 +71,7 @@ class Ground:
                 into[relation.object].append(relation)
         self.facts = dict(facts)
         """For each kind, its relations with one value."""
+        self._ways = {kind: [one for one in known if one.value == "entity"] for kind, known in facts.items()}
         self.groups = dict(groups)
         """For each kind, its relations to several entities."""
         self.into = dict(into)
@@ -80,6 +81,15 @@ class Ground:
         ]
         self._kinds = kinds
         self._weights = [len(knowledge.entities(kind)) ** 0.5 for kind in kinds]
+
+    @staticmethod
+    def shuffled(random: Random, relations: Sequence[Relation]) -> Iterator[Relation]:
+        """``relations`` in any order; those that nobody looks at cost nothing."""
+        left = list(relations)
+        while left:
+            place = int(random.random() * len(left))
+            left[place], left[-1] = left[-1], left[place]
+            yield left.pop()
 
     def draw(self, random: Random, split: str, kind: str = "") -> Entity | None:
         """An entity of ``split``, of a kind if one is given; nothing if none was met."""
@@ -121,9 +131,7 @@ class Ground:
         return subject
 
     def _onward(self, random: Random, split: str, subject: Subject) -> Subject | None:
-        relations = [one for one in self.facts.get(subject.entity.kind, ()) if one.value == "entity"]
-        random.shuffle(relations)
-        for relation in relations:
+        for relation in self.shuffled(random, self._ways.get(subject.entity.kind, ())):
             value = self.value(subject.entity, relation)
             if not isinstance(value, Entity) or value.key in subject.seen or split_of(value.key) != split:
                 continue
@@ -147,9 +155,7 @@ class Ground:
         self, random: Random, split: str, entity: Entity, seen: Sequence[str], closed: bool = False
     ) -> tuple[Relation, Value, str] | None:
         """Something to ask of ``entity`` whose answer is hard to guess: its value, and a wording of the question."""
-        relations = list(self.facts.get(entity.kind, ()))
-        random.shuffle(relations)
-        for relation in relations:
+        for relation in self.shuffled(random, self.facts.get(entity.kind, ())):
             value = self.value(entity, relation)
             if value is None or (isinstance(value, Entity) and (value.key in seen or split_of(value.key) != split)):
                 continue
@@ -158,12 +164,11 @@ class Ground:
                 return relation, value, random.choice(questions)
         return None
 
-    def measured(self, random: Random, entity: Entity, kinds: Sequence[str] = ("number", "date")) -> Relation | None:
-        """A relation of ``entity`` that has a number or date."""
-        found = [
-            one for one in self.facts.get(entity.kind, ()) if one.value in kinds and self.value(entity, one) is not None
-        ]
-        return random.choice(found) if found else None
+    def measured(self, random: Random, entity: Entity, kinds: Sequence[str] = ("number", "date")) -> Iterator[Relation]:
+        """The relations of ``entity`` that have a number or date, in any order."""
+        for relation in self.shuffled(random, self.facts.get(entity.kind, ())):
+            if relation.value in kinds and self.value(entity, relation) is not None:
+                yield relation
 
     def field(self, relation: Relation, split: str) -> Field:
         """How often a relation is stated in ``split``, and how often its most frequent value is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from random import Random
 
@@ -31,20 +31,23 @@ _ADDABLE = frozenset(("", "people", "inhabitants", "km²", "km2", "sq km", "ha",
 
 def superlative(ground: Ground, random: Random, split: str, hops: int) -> Draft | None:
     """Which member of a group has the greatest, smallest, earliest or latest value."""
-    found = _measured_group(ground, random, split, hops - 2)
+    found = _group(ground, random, split, hops - 2, _FEWEST, _MOST)
     if found is None:
         return None
-    anchor, group, members, relation, values = found
+    anchor, group, members = found
     most = random.random() < 0.5
-    best = (max if most else min)(values, key=size_of)
-    winner = members[values.index(best)]
-    if values.count(best) > 1 or split_of(winner.key) != split or winner.key in anchor.seen:
-        return None
-    words = ("latest", "earliest") if is_time(relation) else ("greatest", "smallest")
-    told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
-    noun = random.choice(nouns(relation, split))
-    text = random.choice(wordings(_WHICH, split)).format(told, words[0] if most else words[1], noun)
-    return _over(ground, text, EntityAnswer(winner.name, winner.aliases), anchor, group, members, relation, values)
+    for relation, values in _measured(ground, random, split, members):
+        best = (max if most else min)(values, key=size_of)
+        winner = members[values.index(best)]
+        if values.count(best) > 1 or split_of(winner.key) != split:
+            continue
+        words = ("latest", "earliest") if is_time(relation) else ("greatest", "smallest")
+        told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
+        noun = random.choice(nouns(relation, split))
+        text = random.choice(wordings(_WHICH, split)).format(told, words[0] if most else words[1], noun)
+        answer = EntityAnswer(winner.name, winner.aliases)
+        return _over(ground, text, answer, anchor, group, members, relation, values)
+    return None
 
 
 _WHICH = (
@@ -59,10 +62,11 @@ def aggregation(ground: Ground, random: Random, split: str, hops: int) -> Draft 
     """A total or a range over the members of a group, or how many belong to all of them."""
     if random.random() < 0.3:
         return _count(ground, random, split, hops)
-    found = _measured_group(ground, random, split, hops - 2)
-    if found is None:
+    found = _group(ground, random, split, hops - 2, _FEWEST, _MOST)
+    measured = next(_measured(ground, random, split, found[2]), None) if found else None
+    if found is None or measured is None:
         return None
-    anchor, group, members, relation, values = found
+    (anchor, group, members), (relation, values) = found, measured
     told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
     noun = random.choice(nouns(relation, split))
     sizes = [size_of(value) for value in values]
@@ -175,43 +179,38 @@ def negation(ground: Ground, random: Random, split: str, hops: int) -> Draft | N
     anchor, group, members = found
     told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
     pivot = random.choice(members)
-    facts = [ground.fact(anchor.entity, group, member) for member in members]
-    if random.random() < 0.4:
-        second = [one for one in ground.into.get(pivot.kind, ()) if one != group and phrases(one, split)]
-        if not second:
-            return None
-        relation = random.choice(second)
+    for relation in ground.shuffled(random, ground.into.get(pivot.kind, ()) if random.random() < 0.4 else ()):
         owners = [one for one in ground.knowledge.subjects(relation.name, pivot) if split_of(one.key) == split]
         owners = [one for one in owners if one.key not in anchor.seen]
-        if not owners:
-            return None
+        if relation == group or not owners or not phrases(relation, split):
+            continue
         other = ground.named(random, random.choice(owners))
         inside = [one for one in ground.knowledge.values(other.entity, relation.name) if isinstance(one, Entity)]
         left = [member for member in members if member not in inside]
-        second_told = random.choice(phrases(relation, split)).format(other.text)
-        text = random.choice(wordings(_NOT_AMONG, split)).format(told, second_told)
-        facts += [ground.fact(other.entity, relation, one) for one in inside]
-    else:
-        usable = [one for one in ground.facts.get(pivot.kind, ()) if one.value in ("entity", "text")]
-        usable = [one for one in usable if nouns(one, split)]
-        if not usable:
-            return None
-        relation = random.choice(usable)
-        values = [ground.value(member, relation) for member in members]
-        stated = [value for value in values if value is not None]
+        if 1 <= len(left) <= _LONGEST_LIST:
+            second = random.choice(phrases(relation, split)).format(other.text)
+            text = random.choice(wordings(_NOT_AMONG, split)).format(told, second)
+            facts = [ground.fact(anchor.entity, group, member) for member in members]
+            facts += [ground.fact(other.entity, relation, one) for one in inside]
+            return drafted(text, _names(left), (anchor,), facts)
+    for relation in ground.shuffled(random, ground.facts.get(pivot.kind, ())):
+        if relation.value not in ("entity", "text") or not nouns(relation, split):
+            continue
+        stated = [each for member in members if (each := ground.value(member, relation)) is not None]
         value = ground.value(pivot, relation)
-        if value is None or len(stated) < len(values):
-            return None
+        if value is None or len(stated) < len(members):
+            continue
         if isinstance(value, Entity) and (split_of(value.key) != split or value in members):
-            return None
-        left = [member for member, each in zip(members, values, strict=True) if each != value]
-        name = value.mention if isinstance(value, Entity) else str(value)
-        noun = random.choice(nouns(relation, split))
-        text = random.choice(wordings(_OTHER_THAN, split)).format(told, with_article(noun), name)
-        facts += [ground.fact(member, relation, each) for member, each in zip(members, stated, strict=True)]
-    if not 1 <= len(left) <= _LONGEST_LIST or len(left) == len(members):
-        return None
-    return drafted(text, _names(left), (anchor,), facts)
+            continue
+        left = [member for member, each in zip(members, stated, strict=True) if each != value]
+        if 1 <= len(left) <= _LONGEST_LIST:
+            name = value.mention if isinstance(value, Entity) else str(value)
+            noun = with_article(random.choice(nouns(relation, split)))
+            text = random.choice(wordings(_OTHER_THAN, split)).format(told, noun, name)
+            facts = [ground.fact(anchor.entity, group, member) for member in members]
+            facts += [ground.fact(member, relation, each) for member, each in zip(members, stated, strict=True)]
+            return drafted(text, _names(left), (anchor,), facts)
+    return None
 
 
 _NOT_AMONG = (
@@ -239,31 +238,23 @@ def _group(
     anchor = ground.walk(random, split, hops)
     if anchor is None:
         return None
-    groups = ground.groups.get(anchor.entity.kind, ())
-    groups = [one for one in groups if fitting(phrases(one, split), anchor.closed)]
-    if not groups:
-        return None
-    group = random.choice(groups)
-    members = [one for one in ground.knowledge.values(anchor.entity, group.name) if isinstance(one, Entity)]
-    if not fewest <= len(members) <= most or any(member.key in anchor.seen for member in members):
-        return None
-    return anchor, group, members
+    for group in ground.shuffled(random, ground.groups.get(anchor.entity.kind, ())):
+        if not fitting(phrases(group, split), anchor.closed):
+            continue
+        members = [one for one in ground.knowledge.values(anchor.entity, group.name) if isinstance(one, Entity)]
+        if fewest <= len(members) <= most and not any(member.key in anchor.seen for member in members):
+            return anchor, group, members
+    return None
 
 
-def _measured_group(
-    ground: Ground, random: Random, split: str, hops: int
-) -> tuple[Subject, Relation, list[Entity], Relation, list[Value]] | None:
-    """A group, and a relation of which every member has a number or date."""
-    found = _group(ground, random, split, hops, _FEWEST, _MOST)
-    if found is None:
-        return None
-    anchor, group, members = found
-    relation = ground.measured(random, members[0])
-    if relation is None or not nouns(relation, split):
-        return None
-    values = [ground.value(member, relation) for member in members]
-    stated = [value for value in values if value is not None]
-    return (anchor, group, members, relation, stated) if len(stated) == len(members) else None
+def _measured(
+    ground: Ground, random: Random, split: str, members: Sequence[Entity]
+) -> Iterator[tuple[Relation, list[Value]]]:
+    """The relations of which every member of a group has a number or date, with these."""
+    for relation in ground.measured(random, members[0]):
+        stated = [value for member in members if (value := ground.value(member, relation)) is not None]
+        if len(stated) == len(members) and nouns(relation, split):
+            yield relation, stated
 
 
 def _over(

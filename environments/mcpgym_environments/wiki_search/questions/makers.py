@@ -100,8 +100,9 @@ _COMPARED = (
 def date_arithmetic(ground: Ground, random: Random, split: str, hops: int) -> Draft | None:
     """Days or years between two dates, or the date some days away from one."""
     one = ground.walk(random, split, hops - 1)
-    relation = ground.measured(random, one.entity) if one else None
-    if one is None or relation is None or not is_time(relation):
+    timed = (each for each in ground.measured(random, one.entity) if is_time(each)) if one else iter(())
+    relation = next(timed, None)
+    if one is None or relation is None:
         return None
     first, options = ground.value(one.entity, relation), fitting(phrases(relation, split), one.closed)
     if first is None or not options:
@@ -230,19 +231,19 @@ def yes_or_no(ground: Ground, random: Random, split: str, hops: int) -> Draft | 
         facts = [ground.fact(one.entity, relation, first), ground.fact(other.entity, relation, second)]
         return drafted(sentence(text), YesNoAnswer(yes), (one, other), facts)
     subject = ground.walk(random, split, hops - 1)
-    relations = [one for one in ground.facts.get(subject.entity.kind, ()) if one.value == "entity"] if subject else []
-    if subject is None or not relations:
+    if subject is None:
         return None
-    relation = random.choice(relations)
-    value = ground.value(subject.entity, relation)
-    told = fitting(phrases(relation, split), subject.closed)
-    if not isinstance(value, Entity) or not told or split_of(value.key) != split or value.key in subject.seen:
-        return None
-    said = value if yes else ground.draw(random, split, value.kind)
-    if said is None or (said == value) != yes or said.key in subject.seen:
-        return None
-    text = random.choice(wordings(_IS_IT, split)).format(said.mention, random.choice(told).format(subject.text))
-    return drafted(sentence(text), YesNoAnswer(yes), (subject,), [ground.fact(subject.entity, relation, value)])
+    for relation in ground.shuffled(random, ground.facts.get(subject.entity.kind, ())):
+        value = ground.value(subject.entity, relation)
+        if not isinstance(value, Entity) or split_of(value.key) != split or value.key in subject.seen:
+            continue
+        said = value if yes else ground.draw(random, split, value.kind)
+        told = fitting(phrases(relation, split), subject.closed)
+        if not told or said is None or (said == value) != yes or said.key in subject.seen:
+            continue
+        text = random.choice(wordings(_IS_IT, split)).format(said.mention, random.choice(told).format(subject.text))
+        return drafted(sentence(text), YesNoAnswer(yes), (subject,), [ground.fact(subject.entity, relation, value)])
+    return None
 
 
 _IS_GREATER = (
@@ -283,16 +284,14 @@ def _pair(
 ) -> tuple[Subject, Subject, Relation, Value, Value] | None:
     """Two of one kind and a relation with a number or date of both; the first is ``hops`` facts away, one is named."""
     one = ground.walk(random, split, hops)
-    relation = ground.measured(random, one.entity, kinds) if one else None
-    if one is None or relation is None:
+    entity = ground.draw(random, split, one.entity.kind) if one else None
+    if one is None or entity is None or entity.key in one.seen:
         return None
-    entity = ground.draw(random, split, one.entity.kind)
-    if entity is None or entity.key in one.seen:
-        return None
-    first, second = ground.value(one.entity, relation), ground.value(entity, relation)
-    if first is None or second is None:
-        return None
-    return one, ground.named(random, entity), relation, first, second
+    for relation in ground.measured(random, one.entity, kinds):
+        first, second = ground.value(one.entity, relation), ground.value(entity, relation)
+        if first is not None and second is not None:
+            return one, ground.named(random, entity), relation, first, second
+    return None
 
 
 def drafted(text: str, answer: Answer, subjects: tuple[Subject, ...], facts: list[tuple[Step, Evidence]]) -> Draft:

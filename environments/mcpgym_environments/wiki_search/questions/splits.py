@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 from mcpgym.errors import UnknownNameError
 
@@ -12,6 +13,7 @@ TEST_SHARE = 4
 """One entity in so many is of the test split."""
 
 
+@lru_cache(maxsize=100_000)
 def split_of(key: str) -> str:
     """The split of the entity whose page has this key."""
     number = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=4, person=b"wiki-split").digest(), "big")
