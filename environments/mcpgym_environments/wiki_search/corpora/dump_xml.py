@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from io import BufferedIOBase
 from xml.parsers import expat
 
-CHUNK = 1 << 18
+CHUNK = 1 << 16
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 LONGEST_TEXT = 4_000_000
 """Characters of one page's text that are kept; MediaWiki takes no more than 2 MiB."""

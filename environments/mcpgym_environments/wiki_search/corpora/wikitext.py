@@ -192,7 +192,8 @@ class _Reader:
         return content
 
     def _rows(self, table: Any) -> Iterable[str]:
-        for row in _tags(table, "tr"):
+        """A table's rows, those before the first ``|-`` too: their cells stand in the table itself."""
+        for row in (table, *_tags(table, "tr")):
             cells = [one_line(_clean(self._rendered(cell.contents))) for cell in _tags(row, "td", "th")]
             line = " | ".join(_PRIVATE.sub("", cell) for cell in cells if cell)
             if line:
