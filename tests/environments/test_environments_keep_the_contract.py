@@ -14,6 +14,8 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("tic-tac-toe", {"max_random_move_prob": 0, "policy_moves": "second", "num_groups": 1, "max_turns": 3}),
     ("reverse-text", {}),
     ("double-check", {}),
+    ("wiki-search", {}),
+    ("wiki-search", {"kinds": "chain,list", "min_hops": 2, "thoughts": True, "max_lookups": 6, "section_characters": 200}),
 ]
 
 
@@ -22,7 +24,7 @@ def test_the_checker_finds_nothing(name: str, config: dict[str, Any]) -> None:
     check_environment(name, config=config, second_process=not config).raise_for_findings()
 
 
-@pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check"])
+@pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check", "wiki-search"])
 def test_people_find_a_line_of_description_an_icon_and_the_two_policies(name: str) -> None:
     environment = load_environment(name)
     assert environment.name == name
@@ -35,7 +37,7 @@ def test_people_find_a_line_of_description_an_icon_and_the_two_policies(name: st
     assert all(reward.description for reward in environment.rewards.values())
 
 
-@pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check"])
+@pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check", "wiki-search"])
 def test_the_icon_is_a_drawing_that_parses(name: str) -> None:
     from urllib.parse import unquote
     from xml.etree import ElementTree

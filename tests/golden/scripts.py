@@ -36,6 +36,11 @@ CONFIGURATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     ],
     "reverse-text": [{"test_tasks": 3}],
     "double-check": [{"train_tasks": 7}],
+    "wiki-search": [
+        {"thoughts": True, "max_lookups": 6, "results": 2, "section_characters": 200},
+        {"kinds": "chain", "max_hops": 2, "max_characters": 1_000},
+        {"questions": "open"},
+    ],
 }
 """Configurations that are played besides the default."""
 
@@ -54,6 +59,30 @@ OWN: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "changes its mind": ["<answer>1</answer>", "<answer>2</answer>"],
         "odd numbers": ["<answer>1,000</answer>", "<answer>\N{ARABIC-INDIC DIGIT FOUR}</answer>"],
         "no tool here": [{"name": "answer", "arguments": {"number": 4}}, "<answer>4</answer>", "<answer>4</answer>"],
+    },
+    "wiki-search": {
+        "looks around": [
+            {"name": "search_pages", "arguments": {"query": "the longest river of a country"}},
+            {"name": "search_pages", "arguments": {"query": '"no such phrase" OR (NEAR* ^ -'}},
+            {"name": "view_sections", "arguments": {"page_id": "p100"}},
+            {"name": "read_section", "arguments": {"section_id": "p100.1"}},
+            {"name": "read_section", "arguments": {"section_id": "p100.1", "part": 2}},
+            {"name": "submit_answer", "arguments": {"answer": "not answerable"}},
+        ],
+        "wrong ids": [
+            {"name": "view_sections", "arguments": {"page_id": "p999999999"}},
+            {"name": "view_sections", "arguments": {"page_id": "p100.1"}},
+            {"name": "view_sections", "arguments": {"page_id": "Sea"}},
+            {"name": "read_section", "arguments": {"section_id": "p100"}},
+            {"name": "read_section", "arguments": {"section_id": "p100.77"}},
+            {"name": "read_section", "arguments": {"section_id": "p100.1", "part": 0}},
+        ],
+        "two answers": [
+            {"name": "submit_answer", "arguments": {"answer": " "}},
+            {"name": "submit_answer", "arguments": {"answer": "yes or no"}},
+            {"name": "submit_answer", "arguments": {"answer": "no"}},
+        ],
+        "says it only": ["The answer is 42."],
     },
 }
 """Turns that only one environment can be given."""

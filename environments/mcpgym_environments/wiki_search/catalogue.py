@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from mcpgym import ConfigurationError
 from mcpgym_environments.wiki_search.config import OPEN, WikiSearchConfig
 from mcpgym_environments.wiki_search.shelf import KEPT, KNOWN, Shelf, shelf_of
 
@@ -134,4 +135,13 @@ def _made(shelf: Shelf, kinds: tuple[str, ...], hops: tuple[int, ...], train: in
 def _given(path: str) -> Given:
     from mcpgym_environments.wiki_search.questions import read_questions
 
-    return Given({"test": read_questions(path)})
+    found: dict[str, Sequence[Question]] = {}
+    refusals = []
+    for split in SPLITS:
+        try:
+            found[split] = read_questions(path, split)
+        except ConfigurationError as error:  # of both splits alike, unless it is that one has no question
+            refusals.append(error)
+    if not found:
+        raise refusals[0]
+    return Given(found)

@@ -28,14 +28,16 @@ class WikiSearchConfig(Config):
     """How many pages a generated encyclopedia has."""
     world_seed: int = Field(default=0, ge=0, le=2**63 - 1)
     """Which of all generated encyclopedias it is."""
-    distractors: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
+    distractors: float = Field(default=0.4, ge=0, le=1, allow_inf_nan=False)
     """How much a generated page says besides its own facts: neighbours, former names, disputed claims; 0 to 1."""
-    paraphrase: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
+    paraphrase: float = Field(default=0.8, ge=0, le=1, allow_inf_nan=False)
     """How far the wording of a generated page strays from the plainest; 0 to 1."""
-    tables: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
-    """How often a generated page states facts in tables and lists, not in sentences; 0 to 1."""
-    near_duplicates: float = Field(default=0.2, ge=0, le=1, allow_inf_nan=False)
+    tables: float = Field(default=0.15, ge=0, le=1, allow_inf_nan=False)
+    """How often a generated page states facts in tables, not in sentences; 0 to 1."""
+    near_duplicates: float = Field(default=0.1, ge=0, le=1, allow_inf_nan=False)
     """How many generated pages have names that are easily taken for another's; 0 to 1."""
+    wording: Literal["all", "train", "test"] = "all"
+    """Which sentences a generated page is written with: train leaves out those held out, test has only those."""
     engine: Engine = "auto"
     """What searches: fts5 (SQLite), tantivy, hybrid (words and meaning), or auto: what suits the number of pages."""
     results: int = Field(default=5, ge=1, le=20)
@@ -53,10 +55,10 @@ class WikiSearchConfig(Config):
     """The most facts in a row that a made question takes."""
     thoughts: bool = False
     """Whether the prompt asks to think inside <think> and </think> before each call, and the format is rewarded."""
-    max_turns: int = Field(default=40, ge=1, le=1_000)
-    """How many tool calls an episode may take; without end where the questions are open."""
+    max_lookups: int = Field(default=40, ge=1, le=1_000)
+    """How many searches, views and reads an episode has; after them only an answer can be submitted."""
     max_characters: int = Field(default=40_000, ge=1_000, le=10_000_000)
-    """How many characters the tools show in an episode; after them only an answer can be submitted."""
+    """How many characters the tools show in an episode; after them, likewise. Open questions have neither limit."""
     judge: str = ""
     """A model that is asked whether a submitted answer is right where the typed match says no, as
     openai:MODEL@BASE_URL; nobody unless it is given."""

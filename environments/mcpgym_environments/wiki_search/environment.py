@@ -8,7 +8,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mcpgym import Environment, LazyTasks, ReferencePolicy, Task, ToolError, Transcript, reward, task_id, tool
+from mcpgym import (
+    CallRecord,
+    Environment,
+    LazyTasks,
+    ReferencePolicy,
+    Task,
+    ToolError,
+    Transcript,
+    reward,
+    task_id,
+    tool,
+)
 from mcpgym.errors import UnknownNameError
 from mcpgym_environments.thinking import thinks_first
 from mcpgym_environments.wiki_search.catalogue import catalogue_of
@@ -28,11 +39,13 @@ from mcpgym_environments.wiki_search.observation import (
 )
 from mcpgym_environments.wiki_search.questions.question import Question
 from mcpgym_environments.wiki_search.scoring import LONGEST_ANSWER, answer_text, exact_match, f1, gold_texts, judge
-from mcpgym_environments.wiki_search.shelf import shelf_of
+from mcpgym_environments.wiki_search.shelf import WORLD, shelf_of
 from mcpgym_environments.wiki_search.state import Visit
 
 LONGEST_QUERY = 200
 LONGEST_ID = 100
+SPARE_CALLS = 10
+"""How many calls an episode has beyond its lookups: for the answer, and for calls that cannot be made."""
 
 
 class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
@@ -52,6 +65,8 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
     def __init__(self, config: WikiSearchConfig | None = None) -> None:
         super().__init__(config)
         self._shelf = shelf_of(self.config)
+        if self.config.corpus != WORLD:
+            self._shelf.corpus()  # says at once what is not there; a world always is
         self._questions = catalogue_of(self.config)
         self._judge = Judge(self.config.judge) if self.config.judge else None
         self.splits = tuple(split for split in type(self).splits if self._questions.count(split))  # type: ignore[misc]
@@ -65,15 +80,19 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
     def _task(self, split: str, index: int) -> Task:
         question = self._questions.question(split, index)
         text = None if question is None else question.text
-        messages = prompt(text, thoughts=self.config.thoughts, max_turns=self.max_turns)
+        messages = prompt(text, thoughts=self.config.thoughts, lookups=self.config.max_lookups)
         return Task(task_id(split, index), split, messages, _hidden(question))
 
     def reset(self, task: Task, seed: int) -> Visit | Awaitable[Visit]:
         """Nothing here is random. The first episode waits for the library, which may have to be built."""
-        question = self._questions.question(task.split, int(task.id.rpartition("-")[2]))
+        question = self.question_of(task)
         if self._shelf.is_open:
             return Visit(question, self._shelf.library())
         return self._first(question)
+
+    def question_of(self, task: Task) -> Question | None:
+        """The question of a task, with its answer; None where somebody asks their own."""
+        return self._questions.question(task.split, int(task.id.rpartition("-")[2]))
 
     async def _first(self, question: Question | None) -> Visit:
         return Visit(question, await asyncio.to_thread(self._shelf.library))
@@ -85,7 +104,7 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
         query: Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY), "Names or words to look for."],
     ) -> str:
         """Find pages by names or words. Shows the ids of the best pages, each with the section that fits best."""
-        self._spend_call(visit)
+        self._spend(visit)
         visit.searched.append(query)
         return self._shown(visit, show_hits(query, visit.library.search(query, self.config.results)))
 
@@ -96,7 +115,7 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
         page_id: Annotated[str, Field(min_length=1, max_length=LONGEST_ID), "The id of a page, such as p412."],
     ) -> str:
         """List the sections of a page with their ids and lengths."""
-        self._spend_call(visit)
+        self._spend(visit)
         if (page := visit.library.page(page_id)) is None:
             raise ToolError(self._shown(visit, _no_page(visit, page_id)))
         visit.viewed.add(page.id)
@@ -110,7 +129,7 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
         part: Annotated[int, Field(ge=1, le=10_000), "Which part of a long section, from 1."] = 1,
     ) -> str:
         """Read a section. A long one comes in parts; the last line says if there is another."""
-        self._spend_call(visit)
+        self._spend(visit)
         if (section := visit.library.section(section_id)) is None:
             raise ToolError(self._shown(visit, _no_section(visit, section_id)))
         parts = cut(section.text, self.config.section_characters)
@@ -128,31 +147,29 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
     ) -> str:
         """Hand in your answer. This can be done once, and ends the task."""
         if not answer.strip():
-            visit.calls += 1
             raise ToolError("an empty answer cannot be submitted; say what you found")
-        visit.calls += 1
         visit.submitted = answer
         return f'You submitted "{shorten(answer, LONGEST_ANSWER)}". The task is over.'
 
-    def invalid_arguments(self, state: Visit, tool: str, problem: str) -> str:
-        """A call that cannot be made counts as one too."""
-        state.calls += 1
-        return self._shown(state, problem)
-
-    def _spend_call(self, visit: Visit) -> None:
-        visit.calls += 1
-        if self._bounded and visit.characters >= self.config.max_characters:
-            raise ToolError(
-                f"you have read {visit.characters:,} characters, which is all there is for this question: "
-                "submit_answer is the only tool left"
-            )
+    def _spend(self, visit: Visit) -> None:
+        """Count a search, view or read, if there is one left."""
+        if self._bounded:
+            spent = ""
+            if visit.lookups >= self.config.max_lookups:
+                spent = f"you have looked things up {visit.lookups} times"
+            elif visit.characters >= self.config.max_characters:
+                spent = f"you have read {visit.characters:,} characters"
+            if spent:
+                raise ToolError(f"{spent}, and may do no more: submit_answer is the only tool left")
+        visit.lookups += 1
 
     def _shown(self, visit: Visit, text: str) -> str:
         """``text`` with what is left, if that is little; its characters are spent."""
         visit.characters += len(text)
         if not self._bounded:
             return text
-        return text + show_left(self.config.max_turns - visit.calls, visit.characters, self.config.max_characters)
+        lookups, characters = self.config.max_lookups - visit.lookups, self.config.max_characters - visit.characters
+        return text + show_left(lookups, characters, self.config.max_characters)
 
     @property
     def _bounded(self) -> bool:
@@ -164,8 +181,8 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
 
     @property
     def max_turns(self) -> int | None:
-        """How many calls an episode may take; no limit where somebody asks questions of their own."""
-        return None if self._questions.is_open else self.config.max_turns
+        """How many calls an episode may take, mistaken ones too; no limit where somebody asks their own questions."""
+        return self.config.max_lookups + SPARE_CALLS if self._bounded else None
 
     @reward(weight=1.0)
     async def correct(self, visit: Visit) -> float | None:
@@ -192,13 +209,13 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
         return len(wanted & visit.read) / len(wanted) if wanted else None
 
     @reward(weight=0.0)
-    def efficiency(self, visit: Visit) -> float | None:
+    def efficiency(self, visit: Visit, calls: Sequence[CallRecord]) -> float | None:
         """The fewest calls that the evidence takes, over those made; 0 without a right answer."""
         if visit.question is None:
             return None
         if visit.submitted is None or not judge(visit.question.answer, visit.submitted).correct:
             return 0.0
-        return min(1.0, fewest_calls(visit) / visit.calls)
+        return min(1.0, fewest_calls(visit) / len(calls))
 
     @reward(weight=0.0)
     def exact_match(self, visit: Visit) -> float | None:

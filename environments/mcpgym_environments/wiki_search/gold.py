@@ -8,9 +8,14 @@ from mcpgym_environments.wiki_search.state import Visit
 
 
 def find_section(library: Library, evidence: Evidence) -> SectionEntry | None:
-    """The section where ``evidence`` stands; None where the library has no such page or heading."""
-    page = library.page_by_key(evidence.page)
+    """The section where ``evidence`` stands; None where the library has no such page or heading.
+
+    People name a page by its title, and may leave the heading out: that is the first section.
+    """
+    page = library.page_by_key(evidence.page) or library.page_by_title(evidence.page)
     sections = [] if page is None else library.sections(page.id)
+    if not evidence.heading or evidence.heading == evidence.page:
+        return next(iter(sections), None)
     return next((section for section in sections if section.heading == evidence.heading), None)
 
 

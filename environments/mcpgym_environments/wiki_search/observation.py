@@ -30,17 +30,17 @@ INSTRUCTIONS = f"""\
 An encyclopedia to look things up in. {_TOOLS} A search shows the ids of pages (p412) and of sections (p412.3): copy \
 them exactly. A task asks one question. {_ANSWER}"""
 
-WARN_CALLS = 5
-"""So many calls before the last it is said how many are left."""
+WARN_LOOKUPS = 5
+"""When so many lookups are left it is said."""
 WARN_CHARACTERS = 0.8
 """From this share of the characters on it is said how many are left."""
 
 
-def prompt(question: str | None, *, thoughts: bool, max_turns: int | None) -> tuple[Message, ...]:
-    """The task in words; no question is an open visit."""
+def prompt(question: str | None, *, thoughts: bool, lookups: int) -> tuple[Message, ...]:
+    """The task in words; no question is an open visit, which has no limits."""
     if question is None:
         return (user(OPEN_PROMPT),)
-    limit = f"\nYou have {max_turns} calls." if max_turns is not None else ""
+    limit = f"\nYou may search, view and read {lookups} times in all."
     return (system(SYSTEM + (THOUGHTS if thoughts else "") + limit), user(question))
 
 
@@ -95,14 +95,15 @@ def _place_to_cut(text: str, size: int) -> int:
     return size
 
 
-def show_left(calls: int | None, characters: int, of: int) -> str:
+def show_left(lookups: int, characters: int, of: int) -> str:
     """A last line that says what is left of the budgets when it is little; else nothing."""
-    lines = []
-    if calls is not None and calls <= WARN_CALLS:
-        lines.append("no call left" if not calls else f"{calls} call{'s' if calls > 1 else ''} left")
-    if of - characters <= of * (1 - WARN_CHARACTERS):
-        lines.append(f"{max(of - characters, 0):,} characters left to read")
-    return f"\n[{', '.join(lines)}]" if lines else ""
+    left = []
+    if lookups <= WARN_LOOKUPS:
+        left.append(f"{lookups} lookup{'' if lookups == 1 else 's'} left")
+    if characters <= of * (1 - WARN_CHARACTERS):
+        left.append(f"{max(characters, 0):,} characters left to read")
+    spent = lookups <= 0 or characters <= 0
+    return f"\n[{', '.join(left)}{': submit your answer' if spent else ''}]" if left else ""
 
 
 def one_line(text: str) -> str:

@@ -84,7 +84,17 @@ def shelf_of(config: WikiSearchConfig) -> Shelf:
     return _shelf(*(getattr(config, name) for name in _SHELF))
 
 
-_SHELF = ("corpus", "engine", "pages", "world_seed", "distractors", "paraphrase", "tables", "near_duplicates")
+_SHELF = (
+    "corpus",
+    "engine",
+    "pages",
+    "world_seed",
+    "distractors",
+    "paraphrase",
+    "tables",
+    "near_duplicates",
+    "wording",
+)
 
 
 @lru_cache(maxsize=KEPT)
@@ -95,6 +105,6 @@ def _shelf(*values: object) -> Shelf:
 def _corpus(config: WikiSearchConfig) -> Corpus:
     from mcpgym_environments.wiki_search.corpora import corpus_of
 
-    dials = ("pages", "distractors", "paraphrase", "tables", "near_duplicates")
+    dials = ("pages", "distractors", "paraphrase", "tables", "near_duplicates", "wording")
     world = {"seed": config.world_seed, **{name: getattr(config, name) for name in dials}}
     return corpus_of(config.corpus, **(world if config.corpus == WORLD else {}))

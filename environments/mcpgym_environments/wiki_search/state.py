@@ -12,13 +12,13 @@ from mcpgym_environments.wiki_search.questions.question import Question
 class Visit:
     """One episode at the library, which all episodes share; ``question`` is None where somebody asks their own.
 
-    ``calls`` counts answered tool calls, ``characters`` what the tools have shown. ``read`` has the ids of sections,
+    ``lookups`` counts searches, views and reads, ``characters`` what they have shown. ``read`` has the ids of sections,
     ``viewed`` those of pages; ``submitted`` is None until an answer was handed in.
     """
 
     question: Question | None
     library: Library
-    calls: int = 0
+    lookups: int = 0
     characters: int = 0
     searched: list[str] = field(default_factory=list)
     viewed: set[str] = field(default_factory=set)
