@@ -114,21 +114,40 @@ def write_dump(path: Path) -> Path:
     return path
 
 
+LORN_NOTE = """---
+title: Lorn
+aliases: [River Lorn, "Lornus"]
+---
+# Lorn
+
+The *Lorn* is a river of 412 km. It passes [Odre](towns/odre.html#x)
+and [[Vell|the port]]. `# no heading`, `[[no link]]`
+
+```
+# a comment, no heading
+```
+
+## Course
+
+1. rises
+   - in a cave
+2. falls
+
+| Town | Inhabitants |
+| --- | --- |
+| Odre | 12,345 |
+"""
+ODRE_PAGE = """<html><head><title>x</title><style>p{}</style></head><body><nav>Home</nav><h1>Odre</h1>
+<p>Odre &amp; its <b>mill</b>.<script>bad()</script><img src=a.png alt=A></p><h2>People</h2>
+<ul><li>Ann<ul><li>Bo</ul><li>Cy</ul><table><tr><th>Year<td>1951<tr><td>1960<td>7</table><pre>a
+  b</pre></body></html>"""
+
+
 def write_notes(folder: Path) -> Path:
     """A small folder: Markdown, HTML, text and JSONL that link to each other."""
     (folder / "towns").mkdir(parents=True)
-    (folder / "lorn.md").write_text(
-        '---\ntitle: Lorn\naliases: [River Lorn, "Lornus"]\n---\n# Lorn\n\nThe *Lorn* is a river of 412 km. It passes '
-        "[Odre](towns/odre.html#x) and [[Vell|the port]]. `# no heading`, `[[no link]]`\n\n```\n# a comment, no heading\n```"
-        "\n\n## Course\n\n1. rises\n   - in a cave\n2. falls\n\n| Town | Inhabitants |\n| --- | --- |\n| Odre | 12,345 |\n",
-        "utf-8",
-    )
-    (folder / "towns" / "odre.html").write_text(
-        "<html><head><title>x</title><style>p{}</style></head><body><nav>Home</nav><h1>Odre</h1><p>Odre &amp; its "
-        "<b>mill</b>.<script>bad()</script><img src=a.png alt=A></p><h2>People</h2><ul><li>Ann<ul><li>Bo</ul><li>Cy</ul>"
-        "<table><tr><th>Year<td>1951<tr><td>1960<td>7</table><pre>a\n  b</pre></body></html>",
-        "utf-8",
-    )
+    (folder / "lorn.md").write_text(LORN_NOTE, "utf-8")
+    (folder / "towns" / "odre.html").write_text(ODRE_PAGE, "utf-8")
     (folder / "vell.txt").write_text("Vell is a port.\n\nIt has 678 inhabitants.\n", "utf-8")
     (folder / "more.jsonl").write_text(
         '{"id": 7, "title": "Ash", "text": "A mountain of 2,311 m near [[Lorn]].\\n\\n## Climbs\\n\\nFirst in 1888.", '

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import posixpath
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.corpora.decoding import NotText, decode
 from mcpgym_environments.wiki_search.corpora.files import LOADERS
-from mcpgym_environments.wiki_search.corpora.html import read_html
+from mcpgym_environments.wiki_search.corpora.html import NestedTooDeeply, read_html
 from mcpgym_environments.wiki_search.corpora.markdown import Document, read_markdown, title_of
 from mcpgym_environments.wiki_search.corpora.records import read_jsonl
 from mcpgym_environments.wiki_search.corpora.titles import Taken, renamed, told_apart
@@ -118,7 +119,11 @@ class Folder:
             return None
         ending = _ending(name)
         if ending in _HTML:
-            return read_html(text, title=_name(name))
+            try:
+                return read_html(text, title=_name(name))
+            except NestedTooDeeply as error:
+                problems.note("unreadable file", f"{name}: {error}")
+                return None
         title = _title(name, text)
         if ending in _MARKDOWN:
             return read_markdown(text, title)
@@ -181,7 +186,8 @@ def _name(name: str) -> str:
 def _title(name: str, text: str) -> str:
     ending = _ending(name)
     if ending in _HTML:
-        return read_html(text, title=_name(name)).title
+        with contextlib.suppress(NestedTooDeeply):
+            return read_html(text, title=_name(name)).title
     return (title_of(text) if ending in _MARKDOWN else "") or _name(name)
 
 

@@ -17,7 +17,7 @@ from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.corpora.decoding import NotText, decode
 from mcpgym_environments.wiki_search.corpora.extras import needed
 from mcpgym_environments.wiki_search.corpora.files import LOADERS, existing_file, stamp_of
-from mcpgym_environments.wiki_search.corpora.html import read_html
+from mcpgym_environments.wiki_search.corpora.html import NestedTooDeeply, read_html
 from mcpgym_environments.wiki_search.corpora.redirects import Redirects
 from mcpgym_environments.wiki_search.corpora.titles import told_apart
 from mcpgym_environments.wiki_search.corpora.writing import one_line, unique
@@ -104,7 +104,11 @@ class ZimFile:
         if oddity:
             problems.note("encoding", f"{path}: {oddity}")
         title = one_line(title) or path
-        document = read_html(markup, title=title, named=title != path)  # an entry without a title gives its path for it
+        try:
+            document = read_html(markup, title=title, named=title != path)  # where there is no title, it is the path
+        except NestedTooDeeply as error:
+            problems.note("unreadable entry", f"{path}: {error}")
+            return None
         if not any(section.text for section in document.sections):
             problems.note("empty page", path)
             return None
