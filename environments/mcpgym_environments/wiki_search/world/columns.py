@@ -37,7 +37,7 @@ def counts_of(pages: int) -> dict[str, int]:
     counts = {kind: max(fewest, pages * share // 1000) for kind, (share, fewest) in SHARES.items()}
     # What rounding left over, or the fewest took, is made up with people and places.
     spare = pages - sum(counts.values())
-    for kind in ("person", "settlement", "work"):
+    for kind in ("person", "settlement", "work", *SHARES):
         change = max(SHARES[kind][1] - counts[kind], spare)
         counts[kind] += change
         spare -= change
@@ -131,7 +131,7 @@ class Columns:
         for country in range(countries):
             row, at = divmod(country, width)
             beside = [country - 1] * (at > 0) + [country + 1] * (at < width - 1) + [country - width] * (row > 0)
-            self.neighbours.append(tuple(each for each in [*beside, country + width] if each < countries))
+            self.neighbours.append(tuple(sorted(each for each in [*beside, country + width] if each < countries)))
         self._width = width
 
     def _settlements(self) -> None:

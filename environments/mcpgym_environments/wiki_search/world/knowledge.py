@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
@@ -13,7 +14,6 @@ from mcpgym.errors import ConfigurationError
 
 from ..knowledge import Entity, Evidence, Quantity, Relation, Value
 from .columns import SMALLEST, Columns
-from .draws import Column
 from .headings import heading
 from .relations import FACTS, KINDS, RELATIONS
 from .titles import ARTICLES, Titles
@@ -56,7 +56,7 @@ class WorldKnowledge:
         self.titles = Titles(seed, self.columns, near_duplicates)
         self.seed = seed
         self._entity = lru_cache(maxsize=200_000)(self._make)
-        self._inverse: dict[str, tuple[Column, Column]] = {}
+        self._inverse: dict[str, tuple[memoryview, memoryview | None]] = {}
         self._rows: dict[str, dict[str, int]] = {}
 
     def __contains__(self, key: object) -> bool:
@@ -125,13 +125,23 @@ class WorldKnowledge:
 
     def sources(self, relation: str, number: int) -> list[int]:
         """The rows of the subjects that have ``number`` in the column of ``relation``."""
-        if relation not in self._inverse:
-            column = self.columns.of[relation]
-            order = np.argsort(column, kind="stable")
-            self._inverse[relation] = order, column[order]
-        order, ordered = self._inverse[relation]
-        first, last = np.searchsorted(ordered, (number, number + 1))
-        return [int(row) for row in order[first:last]]
+        rows, starts = self._inverse.get(relation) or self._inverted(relation)
+        if starts is not None:
+            return rows[starts[number] : starts[number + 1]].tolist()
+        column = self.columns.of[relation]
+        first, last = bisect_left(rows, number, key=column.item), bisect_right(rows, number, key=column.item)
+        return rows[first:last].tolist()
+
+    def _inverted(self, relation: str) -> tuple[memoryview, memoryview | None]:
+        """Rows in order of their value, and, where values are things, where each thing's rows begin."""
+        column = self.columns.of[relation]
+        order = np.argsort(column, kind="stable")
+        starts = None
+        if RELATIONS[relation].value == "entity":
+            size = self.columns.counts[RELATIONS[relation].object]
+            starts = np.searchsorted(column, np.arange(size + 1), side="left", sorter=order).data
+        self._inverse[relation] = order.data, starts
+        return self._inverse[relation]
 
     def subjects(self, relation: str, value: Value) -> Sequence[Entity]:
         """Every entity that has this value."""

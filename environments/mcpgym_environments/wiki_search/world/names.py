@@ -7,7 +7,25 @@ from random import Random
 
 VOWELS = "aeiou"
 GENERIC = frozenset(
-    ["Province", "Upper", "Lower", "Coast", "Valley", "Marches", "River", "Mount", "Peak", "Horn", "Tor", "New", "Little", "Great", "Old", "East", "West"]
+    [
+        "Province",
+        "Upper",
+        "Lower",
+        "Coast",
+        "Valley",
+        "Marches",
+        "River",
+        "Mount",
+        "Peak",
+        "Horn",
+        "Tor",
+        "New",
+        "Little",
+        "Great",
+        "Old",
+        "East",
+        "West",
+    ]
 )
 """Parts of names that a whole world shares."""
 

@@ -1,5 +1,7 @@
-# ruff: noqa: E501 (a table: one line for the names of a fact, one for its questions)
 """What can be known of the things of a generated world: every kind of fact, and how people name and ask for it."""
+
+# A table: one line each.
+# ruff: noqa: E501
 
 from __future__ import annotations
 

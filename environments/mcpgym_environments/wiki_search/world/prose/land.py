@@ -1,4 +1,7 @@
-"""How facts about countries, regions, settlements, rivers and mountains are worded (read by :mod:`.wording`)."""
+"""How facts about countries, regions and settlements are worded, and remarks without facts (read by :mod:`.wording`)."""
+
+# A table: one line each.
+# ruff: noqa: E501
 
 CLAUSES = """
 country_capital: Capital
@@ -47,7 +50,7 @@ country_currency: Currency
 - The currency is the {v}. | Its money is the {v}. | Prices are given in the national currency, the {v}. || The legal tender is the {v}.
 
 country_metropolis: Largest settlement
-+ has its largest settlement in {v} | has no settlement more populous than {v} || is largest of all at {v}, by the count of inhabitants
++ has its largest settlement in {v} | has no settlement more populous than {v} || has more people in {v} than in any other settlement
 - The most populous settlement is {v}. | Its largest city is {v}. | Nowhere do more of its people live than in {v}. || By number of inhabitants, {v} leads the list.
 
 country_animal: National animal
@@ -145,74 +148,21 @@ settlement_institutions: Institutions
 settlement_natives: Born here
 + was the birthplace of {v} | was the native place of {v} || saw the birth of {v}
 - Born here: {v}. | The parish register records the births of {v}. | Its known natives: {v}. || It can claim as its own by birth {v}.
-
-river_country: Country
-+ flows through {v} | is a river of {v} || runs its course in {v}
-- Its country is {v}. | The country that it crosses is {v}. | It is one of the rivers of {v}. || One finds {o} on the maps of {v}.
-
-river_length: Length
-+ is {v} long | has a length of {v} || runs for {v}
-- Its length is {v}. | From source to mouth it measures {v}. | The whole course comes to {v}. || It covers {v} from its source to its mouth.
-^ With a length of {v}
-
-river_source: Source
-+ rises on {v} | has its source on {v} || comes down from {v}
-- Its source lies on {v}. | The springs are on the slopes of {v}. | It begins on {v}. || High on {v} it has its beginning.
-^ Rising on {v}
-
-river_into: Receiving river
-+ flows into {v} | joins {v} | is a tributary of {v} || gives its water to {v}
-- Its waters end in {v}. | It ends where it meets {v}. | At its mouth it is taken up by {v}. || The river that receives {o} is {v}.
-
-river_settlements: Settlements
-+ flows through {v} | passes {v} || touches {v}
-- On its banks: {v}. | The settlements along its course: {v}. | Its bridges stand in {v}. || Going downstream or up, one passes {v}.
-
-river_discharge: Mean discharge
-+ carries {v} on average | has a mean discharge of {v} || delivers {v} at its mouth
-- Its mean discharge is {v}. | The gauge at the mouth shows an average of {v}. | Its average flow comes to {v}. || Over the year it brings down {v} on average.
-
-river_basin: Drainage basin
-+ drains {v} | has a basin of {v} || collects the water of {v}
-- Its drainage basin covers {v}. | The catchment measures {v}. | The area drained comes to {v}. || The land from which it gathers its water extends over {v}.
-
-river_tributaries: Tributaries
-+ is joined by {v} | takes up {v} || receives {v}
-- Its tributaries: {v}. | Into it flow {v}. | The rivers that join {o}: {v}. || Its water comes in part from {v}.
-
-mountain_region: Region
-+ rises in {v} | lies in {v} || is a landmark of {v}
-- It is part of {v}. | The region in which it lies is {v}. | It looks down on {v}, its region. || One finds {o} in {v}.
-
-mountain_range: Range
-+ belongs to the {v} | is part of the {v} || stands in the chain of the {v}
-- The range of which it is part is the {v}. | It is one of the peaks of the {v}. | Geologists count {o} among the {v}. || Its chain goes by the name of the {v}.
-
-mountain_height: Height
-+ rises to {v} | is {v} high | has an elevation of {v} || lifts its summit to {v}
-- Its height is {v}. | The summit stands at {v}. | The survey gives its height as {v}. || Measured from the sea, its top is at {v}.
-
-mountain_prominence: Prominence
-+ has a prominence of {v} | stands {v} above its highest saddle || stands out by {v} above the saddle behind
-- Its prominence is {v}. | The prominence of the summit comes to {v}. | Between saddle and summit lie {v} of prominence. || As to prominence, the figure is {v}.
-
-mountain_climbed: Date of the first ascent
-+ was first climbed on {v} | had its first ascent on {v} || was conquered on {v}
-- The first ascent took place on {v}. | The summit was first reached on {v}. | A first party stood on the top on {v}. || On {v} its summit was trodden for the first time.
-^ First climbed on {v}
-
-mountain_climber: First climber
-+ was first climbed by {v} | was conquered by {v} || yielded first to {v}
-- The first to stand on its summit was {v}. | The leader of the first ascent was {v}. | The first ascent was led by {v}. || It was {v} who first reached the top.
 """
 
-FILLERS = """
+REMARKS = """
 country 0
 {S} is known for its changeable weather and its long winters.
 Its people are said to be fond of music.
 Travellers have written about {o} since the middle of the fifteenth century.
 It has many local dialects.
 Its flag was redesigned more than once.
+{S} has [three|four|six] public holidays of its own.
+Foreigners find its [manners|spelling|table customs] hard to learn.
+Its [anthem|postage stamps|railways] are much admired.
+{S} has been neutral in most quarrels of its neighbours.
+Proverbs about its [rain|roads|officials] abound.
+It sends [athletes|choirs|chess players] to every great meeting.
 
 country 1
 The land is varied: plains give way to hills, and hills to bare rock.
@@ -220,6 +170,12 @@ Floods are common in spring.
 The best maps were drawn by military surveyors.
 Roads follow the valleys.
 Much of the land is thinly settled.
+[Landslides|Droughts|Hailstorms|Late frosts] do much damage.
+The [coast|west|east|south] is the most densely settled part.
+[Beech|Pine|Oak|Larch] woods cover the higher slopes.
+The climate is [mild|harsh|damp|dry] for its latitude.
+Old [canals|dykes|drove roads|terraces] mark the plains.
+Several [lakes|moors|gorges] are protected.
 
 country 2
 The old constitution has been amended many times.
@@ -227,6 +183,12 @@ Elections are held every five years.
 The courts are independent of the government.
 Regional parties have long played a large part in politics.
 Historians still argue about the causes of the break with the old order.
+The [upper house|council of elders|audit office] has little real power.
+The archives of the [treasury|navy|chancery] are open to the public.
+Voting is [compulsory|secret|open] by tradition.
+A [palace|fort|former convent] houses the ministries.
+Ministers serve for [four|five|seven] years.
+Provincial [law|custom|dress] survived the reforms.
 
 country 3
 Markets are held in the open even in winter.
@@ -234,6 +196,12 @@ Emigration has slowed down in recent years.
 Schooling is free up to the age of sixteen.
 Cooking differs from valley to valley.
 The harvest festival is the most important holiday.
+[Bread|Cider|Smoked fish|Goat's cheese] is the staple of the markets.
+Weddings last [two|three] days in the country.
+Most families own a [boat|bicycle|piece of woodland].
+[Wrestling|Rowing|Archery|Choral singing] is the favourite pastime.
+The railways are run by the state.
+Taxes are paid in [spring|autumn].
 
 region 0
 {S} has a character of its own.
@@ -241,6 +209,11 @@ Its inhabitants are proud of their dialect.
 Guidebooks recommend {o} for long walks.
 Its name is of uncertain origin.
 It has changed hands several times in the course of history.
+{S} is best visited in [spring|early summer|September].
+Painters have been drawn to {o} for its [light|clouds|orchards].
+{S} has its own [costume|almanac|calendar of feasts].
+Its [bread|honey|wine|cheese] is sold far beyond its borders.
+Few [trains|coaches|ferries] run here in winter.
 
 region 1
 Low hills and narrow valleys alternate.
@@ -248,24 +221,45 @@ The soil is stony and good for orchards.
 The weather stations report dry summers.
 Old mule tracks are used today by hikers.
 Its boundaries follow watersheds for the most part.
+[Gorse|Heather|Juniper|Vines] grow on the sunny slopes.
+The [northern|southern|eastern|western] part is flat and wet.
+[Fog|Frost|Wind] is the farmers' main worry.
+Old [quarries|lime kilns|watermills] are hidden in the woods.
+Springs rise in many places.
 
 region 2
 The assembly meets four times a year.
 Much power has been handed down from the central government.
 Its budget is balanced, though narrowly.
 The registry office publishes its figures every year.
+The [tax office|land registry|court] moved [twice|several times].
+Officials are elected for [three|four|six] years.
+The budget goes mostly to [roads|schools|dykes].
+Meetings are open to all.
+A new [courthouse|archive|town law] is planned.
+The coat of arms was granted late.
 
 region 3
 Most of the places are old and have kept their market rights.
 Some hamlets are too small to be counted on their own.
 Distances between them are short, but the roads are winding.
 The register of places was last revised a few years ago.
+Several of them hold a weekly [market|cattle fair].
+[Stone|Timber|Brick] is the usual building material.
+The smallest have lost their [school|inn|post office].
+A [bus|railway] line connects most of them.
+Some names end alike and are easily mixed up.
 
 region 4
 Hunting is restricted to the autumn.
 Two reserves protect what is left of the old woods.
 Observers count the animals every spring.
 Much of the wildlife keeps away from the roads.
+[Poaching|Drainage|Road traffic] remains a danger.
+A [ranger|warden|retired teacher] keeps the records.
+Bird-watchers arrive in [April|May|October].
+The [marshes|woods|heaths] are closed to visitors in the breeding season.
+Rules on [fishing|hunting|dogs] are strict.
 
 settlement 0
 {S} has kept much of its old centre.
@@ -273,6 +267,13 @@ Its weekly market draws people from all around.
 Visitors usually stay for a day.
 The local dialect is hard to follow for outsiders.
 Its name has been spelled in many ways.
+{S} is proud of its [bell|fountain|lime tree|clock tower].
+{S} once had [three|four|five] gates, of which one stands.
+Its inhabitants are nicknamed after [frogs|onions|owls|herrings].
+Painters liked its [roofs|harbour light|bridges|lanes].
+{S} has a [brass band|choir|chess club] of some fame.
+The [inn|bakery|pharmacy] on the square is the oldest house.
+A [legend|ballad|proverb] is told about its [well|first mill|church door].
 
 settlement 1
 The streets are steep and narrow.
@@ -280,6 +281,13 @@ Summers are dry, and fog is common in late autumn.
 The surrounding fields are divided by stone walls.
 A footpath leads around the old walls.
 The road from the south is closed in heavy snow.
+A [windmill|water tower|ruined fort] can be seen from afar.
+The [northern|southern|eastern|western] quarter is the oldest.
+[Orchards|Vineyards|Beet fields|Pastures] reach up to the first houses.
+The soil is [heavy|sandy|chalky|stony].
+[Hail|Fog|Wind|Snow] is frequent in [March|April|November].
+The [coach|post|railway] road passes at some distance.
+Springs under the [hill|church|market] never run dry.
 
 settlement 2
 A great fire destroyed the archives, so that much is uncertain.
@@ -287,6 +295,13 @@ The walls were pulled down when they were no longer needed.
 Excavations have brought coins and tiles to light.
 Several wars passed {o} by.
 It received market rights early on.
+A [plague|flood|famine] emptied it for a time.
+Its oldest [seal|bell|map|court book] has been lost and copied.
+A [bishop|judge|tax collector] is said to have been chased out of it.
+The [walls|moat|gates] fell into ruin.
+It was [pawned|sold|besieged] at least once.
+Its early records are in a hand that few can read.
+Old coins are still ploughed up nearby.
 
 settlement 3
 The town hall has a clock that runs slow.
@@ -294,48 +309,22 @@ Workshops line the main street.
 The yearly fair lasts a week.
 Local taxes are low.
 Young people tend to leave and to come back.
+The [school|bath house|library] was rebuilt not long ago.
+A [cattle|book|cloth|horse] fair is held every [spring|autumn].
+The council meets on [Mondays|Thursdays|the first of the month].
+Most shops close at noon.
+A [cooperative|savings bank|mutual society] owns much of the land.
+Rents are [low|rising|fixed by custom].
+The fire brigade is made up of volunteers.
 
 settlement 4
 A small museum keeps their memory.
 Plaques on several houses remind visitors of them.
 Other claims have been made, but they rest on hearsay.
 Streets have been named in their honour.
-
-river 0
-{S} has a bad name among boatmen.
-Its water is clear and cold.
-Its name is older than any of the languages spoken there now.
-It freezes over in hard winters.
-It is popular with anglers.
-
-river 1
-The upper reaches are fast and full of rapids.
-Further down it winds between meadows.
-Ferries still cross it at several points.
-The banks were strengthened after the great floods.
-A towpath follows the left bank.
-
-river 2
-Water levels are highest in late spring.
-The gauges are read every morning.
-Dykes protect the lower fields.
-The quality of the water has improved in the last decades.
-
-mountain 0
-{S} can be seen from far away on clear days.
-Legends tell of a giant asleep beneath {o}.
-Its outline appears on local coats of arms.
-Its name is explained in several ways.
-
-mountain 1
-The northern face is steep, while the southern slopes are gentle.
-Snow lies in the gullies until early summer.
-The rock is hard and splits into large slabs.
-A small hut below the ridge offers shelter.
-
-mountain 2
-Several earlier parties had turned back in bad weather.
-The usual route follows the eastern ridge.
-A book in a tin box on the top records every party.
-Winter ascents remain rare.
+Schoolchildren learn their names by heart.
+A [fountain|bench|lime tree] was given in memory of them.
+Their houses can be visited on [Sundays|request].
+A guided walk leads past the places connected with them.
+Most left the place when young.
 """

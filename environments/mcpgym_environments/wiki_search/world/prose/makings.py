@@ -1,43 +1,9 @@
-"""How facts about species, works, events and ships are worded (read by :mod:`.wording`)."""
+"""How facts about works, events and ships are worded, and remarks without facts (read by :mod:`.wording`)."""
+
+# A table: one line each.
+# ruff: noqa: E501
 
 CLAUSES = """
-species_region: Native region
-+ is native to {v} | lives only in {v} || has its one home in {v}
-- Its native region is {v}. | Outside {v} it is not found. | Its range is confined to {v}. || The only place to look for {o} is {v}.
-
-species_habitat: Habitat
-+ lives in {v} | prefers {v} || keeps to {v}
-- Its habitat is {v}. | Most sightings come from {v}, its habitat. | It is at home in {v}. || One should look for {o} in {v}.
-
-species_length: Length
-+ grows to a length of {v} | is {v} long when grown || measures {v} from end to end
-- Its body length is {v}. | The length of a grown specimen is {v}. | Museum specimens have a length of {v}. || From end to end it comes to {v}.
-
-species_mass: Mass
-+ weighs {v} | has a mass of {v} || reaches a weight of {v}
-- Its mass is {v}. | A grown specimen weighs {v}. | On the scales it comes to {v}. || Its weight, fully grown, is {v}.
-
-species_prey: Prey
-+ feeds mainly on {v} | hunts {v} || lives on {v}
-- Its main prey is {v}. | The greater part of its food is {v}. | It takes {v} more than anything else. || Its table is set with {v}.
-
-species_predators: Predators
-+ is the main prey of {v} | is hunted by {v} || falls victim to {v}
-- Its predators: {v}. | It must fear {v}. | Its enemies are listed as {v}. || Those that feed on {o}: {v}.
-
-species_gestation: Brooding time
-+ broods or carries its young for {v} | has a brooding time of {v} || takes {v} to bear its young
-- The brooding time is {v}. | Its young are brooded or carried for {v}. | From mating to young it takes {v}. || The young come after a brooding of {v}.
-
-species_describer: Describer
-+ was first described by {v} | was made known by {v} || owes its first description to {v}
-- The first description is by {v}. | Its describer was {v}. | It was {v} who described {o}. || The author of its first description is {v}.
-
-species_described: Year of description
-+ was first described in {v} | became known to science in {v} || has been known to science since {v}
-- The year of its first description is {v}. | The first description appeared in {v}. | Its scientific history begins in {v}. || In {v} it was first written about.
-^ First described in {v}
-
 work_creator: Creator
 + is by {v} | was created by {v} | is the work of {v} || came from the hand of {v}
 - Its creator was {v}. | Its author is {v}. | The title page names {v}. || It was {v} who made {o}.
@@ -99,7 +65,7 @@ event_before: Cause
 
 event_leader: Leading figure
 + was led by {v} | was dominated by {v} || had {v} as its foremost figure
-- The leading figure was {v}. | The chief part was played by {v}. | It was {v} who took the lead. || Foremost in all of it was {v}.
+- The leading figure was {v}. | The chief part was played by {v}. | It was {v} who took the lead. || Of all who took part in {o}, {v} was foremost.
 
 event_opponent: Leader of the other side
 + saw {v} at the head of the other side | set {v} against the leading figure || brought {v} forward as the opposing leader
@@ -156,48 +122,39 @@ ship_retired: Last year of service
 - Its service ended in {v}. | The last year of its service was {v}. | It was sold for scrap after its retirement in {v}. || In {v} its days at sea were over.
 """
 
-FILLERS = """
-species 0
-{S} is rarely seen and more often heard.
-It is protected by law in its whole range.
-Country people tell many stories about {o}.
-Its numbers have been stable for some time.
-
-species 1
-Males and females look much alike.
-The young are darker than the grown animals.
-The markings vary a good deal from one animal to the next.
-It can be told from its relatives by its proportions.
-
-species 2
-It is active at dusk and in the early morning.
-Outside the mating season it lives alone.
-Its call is a short, dry note.
-It stores food before the winter.
-
-species 3
-The first specimens were collected by accident.
-The type specimen has been lost and replaced.
-Its place among its relatives has been debated.
-Later authors confirmed the original account in most points.
-
+REMARKS = """
 work 0
 {S} is often mentioned and less often known at first hand.
 Several copies are in circulation, some of them poor.
 It has been translated or imitated many times.
 It is among the best-known creations of its time.
+{S} divides opinion to this day.
+{S} was long thought to be lost.
+Its opening is [often quoted|much imitated|a favourite of parodists].
+A [facsimile|cheap edition|recording|reproduction] appeared not long ago.
+{S} is [shorter|longer] than people expect.
 
 work 1
 It was finished within a few months.
 Sketches show that the plan changed more than once.
 The manuscript is full of corrections.
 It was commissioned, but the fee was never paid in full.
+It was begun in a [mood of despair|hired room|cold spring].
+A [patron|friend|rival] had suggested the plan.
+The [first draft|last part|title] was changed at the last moment.
+[Debts|Illness|A journey] interrupted the work.
+Only [two|three] leaves of the first draft survive.
 
 work 2
 It moves from comedy to something darker.
 The ending has been understood in very different ways.
 Minor figures are drawn with special care.
 Its structure is unusual for its time.
+The [opening|middle|final part] is the most admired.
+Humour is never far away.
+Nothing in it happens by chance.
+[Dreams|Letters|Weather|Meals] play a large part in it.
+It has more than one possible ending.
 
 work 3
 Critics were divided at first.
@@ -205,18 +162,31 @@ A second showing was received with far more warmth.
 The reviews were polite.
 It fell into oblivion and was rediscovered by chance.
 It became a standard item in schools.
+[Rain|A strike|A rival show] kept many away at first.
+The public [laughed|wept|whistled] in the wrong places.
+Copies were [pirated|burned|smuggled] abroad.
+It earned [little|more than anyone had hoped|nothing at all].
+A [parody|forgery|pirated copy] followed within the year.
 
 event 0
 {S} is remembered every year with speeches.
 Few events of the time have been written about so much.
 Eyewitness reports differ in many details.
 The name came into use only later.
+{S} is a stock subject of [paintings|school plays|speeches].
+{S} has been called a [turning point|comedy of errors|sad necessity].
+Its [dates|details|motives] are disputed in minor points.
+Children play it in the [streets|schoolyards].
 
 event 1
 Tension had been building up for years.
 Attempts at a compromise had failed.
 Pamphlets on both sides had prepared the ground.
 Bad harvests had made matters worse.
+[Rumours|Letters|Insults] had gone back and forth.
+The [price of bread|mood in the streets|weather] was a warning.
+An [envoy|arbiter|old law] might have settled it.
+Nobody had expected it to come so soon.
 
 event 2
 The first days were chaotic.
@@ -224,28 +194,52 @@ Rain turned the ground to mud.
 Messengers could not get through.
 The outcome was open until the last moment.
 Both sides later claimed to have had the better of it.
+The [nights|mornings] were [cold|foggy|quiet].
+[Food|Water|Paper|Money] ran short.
+A [drummer|cook|clerk] kept a diary of it.
+Women from the neighbourhood brought bread and news.
+An [accident|misread note|early dusk] decided the matter.
 
 event 3
 A monument stands on the site.
 The consequences were felt for a generation.
 Songs were written about it.
 Historians judge its effects in different ways.
+A [medal|coin|stamp] was struck in its memory.
+The losers were treated [mildly|harshly|with respect].
+The [records|trophies|banners] were scattered.
+Old enemies were reconciled in time.
 
 ship 0
 {S} was considered a lucky ship.
 A model stands in the harbour office.
 Sailors complained of its heavy rolling.
 It was painted grey throughout.
+{S} had a [carved|gilded|plain] figurehead.
+Its [bell|anchor|wheel] has been preserved.
+{S} was [quick|slow|wet] in a head wind.
+Songs were sung about its [cook|cat|second mate].
+It was nicknamed after a [duck|teapot|grandmother].
 
 ship 1
 The plans were changed twice while the hull was on the slips.
 The timbers and plates were of the best quality.
 Trials were satisfactory after the rudder had been altered.
 Costs were far above the estimate.
+The [keel|mast|rudder] came from abroad.
+Work stopped for a [month|winter] for want of [oak|iron|money].
+A sister ship was ordered and cancelled.
+The [launch|trial] was spoiled by [rain|fog].
+It was strengthened for [ice|heavy seas].
 
 ship 2
 It ran aground once, without loss of life.
 Several voyages were delayed by ice.
 The log books are preserved almost in full.
 It changed owners more than once.
+It was [dismasted|rammed|becalmed] once and repaired.
+[Rats|Leaks|Unpaid wages] were a standing complaint.
+It rode out a great storm with the loss of [one boat|two sails].
+It carried [letters|livestock|emigrants] on the side.
+The insurance was raised [twice|three times].
 """

@@ -1,4 +1,7 @@
-"""How facts about people and institutions are worded (read by :mod:`.wording`)."""
+"""How facts about people and institutions are worded, and remarks without facts (read by :mod:`.wording`)."""
+
+# A table: one line each.
+# ruff: noqa: E501
 
 CLAUSES = """
 person_occupation: Occupation
@@ -102,13 +105,20 @@ institution_staff: Staff
 - Posts were held here by {v}. | Its known staff: {v}. | The pay books name {v}. || Those on its staff: {v}.
 """
 
-FILLERS = """
+REMARKS = """
 person 0
 {S} {be} well known beyond {p} own country.
 {P} name still appears in schoolbooks.
 The literature about {o} fills several shelves.
 {P} portrait hangs in more than one town hall.
 Opinions about {o} have varied from one generation to the next.
+{S} left behind a large number of [letters|notes|sketches|papers].
+A [prize|street|square|small society] bears {p} name.
+{P} life has been the subject of [two|three|several] biographies.
+Few of {p} time are quoted as often.
+{P} reputation has [grown|faded|hardly changed] since {p} own day.
+A [film|play|postage stamp] made {o} familiar to a wider public.
+{S} {be} a figure on whom [scholars|critics|admirers] rarely agree.
 
 person 1
 Little else is known about {p} childhood.
@@ -117,6 +127,12 @@ Little else is known about {p} childhood.
 Much of what has been written about these years is legend.
 An illness kept {o} at home for most of one winter.
 {P} schoolbooks have survived, with drawings in the margins.
+A [fire|flood|move] destroyed most of the family's papers.
+{S} showed an early liking for [music|drawing|numbers|long walks|old maps].
+{P} first years at school were [unhappy|uneventful|cut short by illness].
+An [uncle|aunt|older cousin|neighbour] lent {o} books.
+{S} is said to have learned to read before [{s} could ride|{s} was four].
+The family was neither rich nor poor.
 
 person 2
 Contemporaries praised {p} patience and complained of {p} handwriting.
@@ -125,6 +141,13 @@ Contemporaries praised {p} patience and complained of {p} handwriting.
 Several of {p} drafts were lost in a fire.
 {S} was not a popular colleague, but a respected one.
 Success came late, and {s} never quite trusted it.
+{P} notebooks fill [eleven|fourteen|twenty] boxes.
+{S} preferred to work [at night|in the early morning|standing up].
+A long quarrel over [money|priority|a lost letter] darkened these years.
+{S} turned down [two|several] offers from abroad.
+{P} rules for the use of [time|ink|daylight] became proverbial.
+Assistants came and went; few stayed longer than a [year|season].
+{S} gave up public lectures after a [cold reception|bad fall|long illness].
 
 person 3
 Friends described {o} as generous and rather stubborn.
@@ -132,6 +155,12 @@ Friends described {o} as generous and rather stubborn.
 {P} private letters were sealed for fifty years and turned out to be about gardening.
 {S} spoke little about {p} family in public.
 Visitors remembered a plain house and a good table.
+{P} garden was known for its [roses|pear trees|herbs|sundial].
+{S} never learned to [swim|cook|dance].
+{P} temper was mild, except where [money|noise|politics] was concerned.
+{S} collected [shells|clocks|old keys|hats|walking sticks].
+A diary of [twelve|twenty|thirty] volumes records the weather and little else.
+{S} rose early and dined late.
 
 person 4
 {P} health had been failing for some years.
@@ -139,6 +168,12 @@ person 4
 The funeral was a quiet one, as {s} had wished.
 Obituaries appeared in several languages.
 A plain stone marks the grave.
+{P} last letters are [cheerful|brief|hard to read].
+{P} library was sold [at auction|within a year|to pay debts].
+A death mask is [lost|kept in private hands].
+{S} had put {p} affairs in order some [weeks|months] before.
+The [bells|flags|shops] of the place marked the day.
+{S} worked until the final [week|month].
 
 institution 0
 {S} is among the better-known bodies of its kind.
@@ -146,6 +181,13 @@ Visitors are admitted on the first day of every month.
 Its name is protected by law.
 It publishes a yearbook that few people read to the end.
 Its archives are open to scholars.
+The main [hall|staircase|courtyard] is a protected monument.
+{S} has a reputation for [thrift|patience|strict rules|good manners].
+Its [clock|porter|garden|cellar] is better known than anything else about it.
+A popular song makes fun of it.
+Tours are given in [spring|summer|autumn].
+It keeps [two|three] cats on its payroll.
+{S} appears on old [banknotes|postcards|engravings].
 
 institution 1
 The first years were difficult, and money was short.
@@ -153,6 +195,13 @@ The founding document has survived in two copies that differ in small points.
 The original building burned down and was replaced by a larger one.
 At first only a dozen people were involved.
 A jubilee volume tells the story at great length.
+The [first|second] attempt had failed for want of [money|members|a licence].
+The opening was delayed by [rain|a strike|a dispute over the lease].
+Its early minutes were kept in [verse|cipher|pencil].
+A rival scheme was dropped at the last moment.
+The town gave the [land|timber|bricks] free of charge.
+For some years it worked from rented [rooms|sheds|cellars].
+The seal of those days is lost.
 
 institution 2
 Its statutes have been revised several times.
@@ -160,10 +209,23 @@ A council of nine elders oversees the accounts.
 Its finances are considered sound.
 Reforms have been discussed for years without result.
 It holds a public assembly every spring.
+New rules on [voting|fees|dress|quorums] came in not long ago.
+Its accounts are audited [every year|twice a year].
+Most of the work is done by [committees|volunteers|long-serving clerks].
+Women have been admitted on equal terms from the first.
+A pension fund was set up for the [staff|widows|apprentices].
+Meetings are famous for their [length|silence|brevity].
+Its budget is [published|secret|printed in full].
 
 institution 3
 A register has been kept since the beginning, with some gaps.
 A bronze tablet in the entrance hall lists those of whom it is proud.
 Not every claim of membership made in obituaries can be verified.
 The register is open to visitors on request.
+Portraits of some of them hang in the [library|dining hall|corridor].
+The lists were copied out by hand until [recently|the last century].
+Visitors often ask for [autographs|old photographs|anecdotes].
+An annual dinner brings the survivors together.
+Obituaries are printed in the [yearbook|bulletin].
+A few names have been struck from the lists.
 """

@@ -1,20 +1,23 @@
 """The templates of every sentence, read from the tables beside it.
 
 A table's line ``+ …`` holds predicates (``was born in {v}``), ``- …`` whole sentences, ``^ …`` openings (``Born in
-{v}``); forms stand between bars, and those behind a double bar are held out. In them ``{v}`` is the value (``{an}`` with its
-article, ``{V}`` at the beginning of a sentence), ``{S}``/``{s}`` the subject, ``{o}`` the same as an object, ``{P}``/``{p}`` its
-possessive, ``{be}`` is or was, and ``{noun}`` what it is (town, battle).
+{v}``); forms stand between bars, and those behind a double bar are held out. Remarks state no fact; of words in
+brackets one is said. ``{v}`` is the value (``{an}`` with its article, ``{V}`` at the beginning of a sentence),
+``{S}`` and ``{s}`` the subject, ``{o}`` the same as an object, ``{P}`` and ``{p}`` its possessive, ``{be}`` is or was,
+and ``{noun}`` what it is (town, battle). ``{t}``, ``{r}`` and ``{q}`` are always pronouns.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
-from . import land, makings, people
+from . import land, makings, nature, people
 
 Choice = Literal["all", "train", "test"]
+_TABLES = (people, land, nature, makings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,37 +34,48 @@ class Wording:
 def wordings(choice: Choice = "all") -> dict[str, Wording]:
     """The wording of every relation: all forms, those not held out (``train``), or those held out (``test``)."""
     found: dict[str, Wording] = {}
-    for table in (people.CLAUSES, land.CLAUSES, makings.CLAUSES):
-        for block in table.strip().split("\n\n"):
+    for table in _TABLES:
+        for block in table.CLAUSES.strip().split("\n\n"):
             head, *lines = block.splitlines()
             name, _, label = head.partition(": ")
             forms = {line[0]: _forms(line[2:], choice) for line in lines}
             sentences = tuple(_referring(form) for form in forms["-"])
             found[name] = Wording(
                 label,
-                tuple(form.replace("{p}", "{q}") for form in forms["+"]),
+                tuple(_own(form) for form in forms["+"]),
                 sentences,
                 tuple(form for form in sentences if re.search(r"\{[SPso]\}", form)),
-                tuple(form.replace("{p}", "{q}") for form in forms.get("^", ())),
+                tuple(_own(form) for form in forms.get("^", ())),
             )
     return found
 
 
-def fillers() -> dict[tuple[str, int], tuple[str, ...]]:
-    """Sentences without any fact, by kind and number of the section."""
+def remarks() -> dict[tuple[str, int], tuple[tuple[str, ...], ...]]:
+    """Remarks by kind and number of the section, each with all its variants."""
     found = {}
-    for table in (people.FILLERS, land.FILLERS, makings.FILLERS):
-        for block in table.strip().split("\n\n"):
+    for table in _TABLES:
+        for block in table.REMARKS.strip().split("\n\n"):
             head, *lines = block.splitlines()
             kind, _, number = head.partition(" ")
-            found[kind, int(number)] = tuple(_referring(line) for line in lines)
+            found[kind, int(number)] = tuple(tuple(map(_referring, _variants(line))) for line in lines)
     return found
 
 
+def _variants(line: str) -> list[str]:
+    parts = re.split(r"\[([^]]*)\]", line)
+    choices = [part.split("|") if place % 2 else [part] for place, part in enumerate(parts)]
+    return ["".join(chosen) for chosen in product(*choices)]
+
+
 def _forms(line: str, choice: Choice) -> tuple[str, ...]:
-    known, _, held_out = (part.split(" | ") for part in line.partition(" || "))
-    forms = {"all": [*known, *held_out], "train": known, "test": [form for form in held_out if form] or known}[choice]
-    return tuple(form.strip() for form in forms if form.strip())
+    known, _, held_out = line.partition(" || ")
+    forms = {"all": f"{known} | {held_out}", "train": known, "test": held_out or known}[choice]
+    return tuple(form for part in forms.split(" | ") if (form := part.strip()))
+
+
+def _own(predicate: str) -> str:
+    """In a predicate the subject has just been named: what refers to it is a pronoun."""
+    return re.sub(r"\bits\b", "{q}", predicate.replace("{p}", "{q}").replace("{s}", "{t}").replace("{o}", "{r}"))
 
 
 def _referring(sentence: str) -> str:
@@ -70,8 +84,8 @@ def _referring(sentence: str) -> str:
         sentence = "{P} " + sentence[4:]
     elif sentence.startswith("It ") and not re.match(r"It (is|was) \{v\}|It all ", sentence):
         sentence = "{S} " + sentence[3:]
-    sentence = re.sub(r"\bits\b", "{p}", sentence)
-    sentence = re.sub(r"(?<=[ ,])it (?=\w)", "{s} ", sentence) if "{S}" not in sentence else sentence
     if "{S}" in sentence or "{P}" in sentence:
-        return sentence.replace("{s}", "{t}").replace("{o}", "{r}").replace("{p}", "{q}")
-    return sentence.replace("{p}", "{q}")
+        return _own(sentence)
+    sentence = re.sub(r"\bit\b", "{s}", re.sub(r"\bits\b", "{p}", sentence))
+    first = re.search(r"\{[sop]\}", sentence)
+    return sentence[: first.end()] + _own(sentence[first.end() :]) if first else sentence

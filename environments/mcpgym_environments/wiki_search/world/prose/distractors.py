@@ -1,0 +1,57 @@
+"""Sentences that lead astray without lying: facts of other things, and figures that are said to be old or wrong."""
+
+from __future__ import annotations
+
+from ..columns import PRESENT
+from ..relations import FACTS
+from .facts import Links, Random, Teller, Told
+from .subjects import Subject, capital
+from .wording import Wording
+
+_CONTRASTS = ("by contrast,", "for comparison,", "on the other hand,", "to take another case,")
+_MISTAKEN = (
+    "Older books give {v} for the {label}, which is an error.",
+    "The statement that the {label} is {v} has been shown to be false.",
+    "As to the {label}, {v} is named in some places, but wrongly.",
+    "A misprint in an early handbook made {v} the {label}; it has been corrected since.",
+    "That {v} should be the {label} is a legend without any foundation.",
+    "One traveller's report of {v} as the {label} rests on a mistake.",
+)
+
+
+class Distractors:
+    """Makes distractors for sections; every one is true, or says of itself that it is not."""
+
+    def __init__(self, teller: Teller, wordings: dict[str, Wording]) -> None:
+        self._teller = teller
+        self._wordings = wordings
+        self._counts = teller.knowledge.columns.counts
+        self._similar = teller.knowledge.titles.similar
+
+    def make(self, told: list[Told], kind: str, row: int, who: Subject, random: Random, links: Links) -> str:
+        """A sentence beside the facts that a section tells of a thing; empty where none fits."""
+        fact = told[int(random() * len(told))]
+        relation = fact.relation
+        if not FACTS[relation].relation.functional:
+            return ""
+        if relation.endswith("_population") and random() < 0.5:
+            older = self._teller.number(relation, row) * (45 + int(random() * 45)) // 100
+            return f"A count in {PRESENT - 20 - int(random() * 90)} had found {older:,} inhabitants."
+        like = self._similar[kind].get(row)
+        confused = like is not None and random() < 0.7
+        size = self._counts[kind]
+        other = like if confused and like is not None else (row + 1 + int(random() * (size - 1))) % size
+        number = self._teller.number(relation, other)
+        if number < 0 or number == self._teller.number(relation, row):
+            return ""
+        text = self._teller.text(relation, number, random, links)
+        wording = self._wordings[relation]
+        if not confused and random() < 0.4:
+            label = wording.label[0].lower() + wording.label[1:]
+            return _MISTAKEN[int(random() * len(_MISTAKEN))].format(v=text, label=label)
+        name = self._teller.mention(kind, other)
+        links[self._teller.knowledge.titles.names[kind][other]] = None
+        aside = f"not to be mistaken for {who.name}," if confused else _CONTRASTS[int(random() * len(_CONTRASTS))]
+        whose = self._teller.subject(kind, other)
+        predicate = whose.fill(wording.predicates[int(random() * len(wording.predicates))], whose.pronoun, text)
+        return f"{capital(name)}, {aside} {predicate}."
