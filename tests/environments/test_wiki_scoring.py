@@ -127,6 +127,8 @@ RIGHT: list[tuple[Answer, str]] = [
     (number(5, "km2"), "5 sq. km"),
     (number(5, "km2"), "500 ha"),
     (number(12, "m"), "12m"),
+    (number(12, "km"), "12-km"),
+    (number(3, "bridges"), "3-bridges"),
     (number(90, "min"), "1 h 30 min"),
     (number(90, "minutes"), "1.5 hours"),
     (number(71, "in"), "5 ft 11 in"),

@@ -9,7 +9,7 @@ from functools import lru_cache
 from mcpgym.errors import UnknownNameError
 
 SPLITS = ("train", "test")
-TEST_SHARE = 4
+TEST_SHARE = 3
 """One entity in so many is of the test split."""
 
 

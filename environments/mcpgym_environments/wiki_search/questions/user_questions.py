@@ -62,12 +62,10 @@ def read_questions(path: str | Path, split: str | None = None) -> tuple[Question
             question = _question(row, task_id(split or "test", len(questions)))
         except _Wrong as wrong:
             raise ConfigurationError(f"{path}, line {number}: {wrong}") from None
-        if row.get("split") not in (None, split):
+        if split is not None and row.get("split") not in (None, split):
             continue
         if question.id in ids:
-            raise ConfigurationError(
-                f"{path}, line {number}: the id {question.id!r} is that of line {ids[question.id]}"
-            )
+            raise ConfigurationError(f"{path}, line {number}: its id {question.id!r} is line {ids[question.id]}'s too")
         ids[question.id] = number
         questions.append(question)
     if not questions:

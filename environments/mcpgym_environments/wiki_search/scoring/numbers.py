@@ -118,8 +118,10 @@ def readings(folded: str) -> Iterator[Written]:
         number, step = number * power, step * power
     if "-" in (found["sign"] or found["sign2"] or ""):
         number = -number
-    rest, money = found["rest"].strip().removeprefix("-"), found["money"] or ""
-    if money and rest and find_unit(rest):
+    rest, money = found["rest"].strip(), found["money"] or ""
+    if rest[:1] == "-" and rest[1:2].isalpha():
+        rest = rest[1:]
+    if rest[:1].isdecimal() or rest[:1] == "-" or (money and rest and find_unit(rest)):
         return
     if not money or not rest:
         yield Written(number, rest or money, step)
