@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from mcpgym_clients.doctor.calls import Permission, example, example_arguments, parse_calls
 from mcpgym_clients.doctor.checks.runs_compared import ROUNDS, counts_on, proof
+from mcpgym_clients.doctor.running import _way_on
 from mcpgym_clients.doctor.wire import Answer
 from mcpgym_clients.failures import UsageProblem
 
@@ -86,9 +87,34 @@ def test_only_what_is_allowed_is_called(permission: Permission, called: list[str
     assert [call.tool for call in permission.plan(TOOLS)] == called
 
 
+@pytest.mark.parametrize(
+    "name", ["delete_everything", "rm", "dropTable", "send_email", "sendMail", "execute-sql", "git.push", "Overwrite"]
+)
+def test_a_tool_that_declares_nothing_and_sounds_harmful_is_called_only_when_it_is_named(name: str) -> None:
+    assert Permission().plan([tool(name)]) == []
+    assert not Permission().allows({"name": name})
+    assert [call.tool for call in Permission(named=parse_calls([name])).plan([tool(name)])] == [name]
+    for hints in ({"readOnlyHint": True}, {"destructiveHint": False}):
+        assert [call.tool for call in Permission().plan([tool(name, **hints)])] == [name]
+
+
+@pytest.mark.parametrize("name", ["move", "play", "add", "forecast", "information", "brush", "guess_word", "", "é"])
+def test_a_tool_that_sounds_harmless_is_called(name: str) -> None:
+    assert [call.tool for call in Permission().plan([tool(name)])] == [name]
+
+
 def test_of_many_tools_some_that_read_and_some_that_change_are_called() -> None:
     many = [tool(f"look{i}", readOnlyHint=True) for i in range(9)] + [tool(f"do{i}") for i in range(9)]
     assert [call.tool for call in Permission().plan(many)] == ["look0", "look1", "look2", "do0", "do1", "do2"]
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [("HTTP 401, no JSON", "--header"), ("HTTP 307, no JSON: nothing", "redirects"), ("HTTP 500", "")],
+)
+def test_a_server_that_wants_a_key_or_sends_clients_elsewhere_is_told_with_what_to_do(error: str, says: str) -> None:
+    assert says in _way_on(error)
+    assert bool(_way_on(error)) is bool(says)
 
 
 @pytest.mark.parametrize("text", ["add={", "add=4", "=3", "add=[1]"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -62,6 +63,27 @@ def test_children_that_a_server_leaves_are_found_and_ended() -> None:
     found = shutdown("child")
     assert "1 of its child processes stay" in told(found, "fail")
     assert "SIGKILL" in told(found, "fail")
+
+
+def test_children_of_the_server_that_the_official_client_leaves_are_ended() -> None:
+    code = "import time; time.sleep(120)"
+
+    def left() -> set[int]:
+        found = psutil.process_iter(["cmdline", "status"])
+        return {
+            each.pid
+            for each in found
+            if (each.info["cmdline"] or [])[-1:] == [code] and each.info["status"] != psutil.STATUS_ZOMBIE
+        }
+
+    before = left()
+    made = examined("child", "sdk-client")
+    assert {found.name for found in made.outcomes} == {"eras", "sdk-client"}
+    for _ in range(100):  # other tests that run beside this one leave theirs for a moment
+        if left() <= before:
+            return
+        time.sleep(0.1)
+    raise AssertionError(left() - before)
 
 
 def test_lines_that_are_no_protocol_are_found() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,17 @@ from mcpgym_clients.failures import UsageProblem
 
 MOST = 6
 """Tools that are called when nobody says which."""
+HARMFUL = frozenset(
+    (
+        "delete", "remove", "rm", "del", "drop", "purge", "erase", "wipe", "destroy", "truncate", "kill",
+        "terminate", "shutdown", "reboot", "uninstall", "unlink", "revoke", "overwrite", "write", "send",
+        "email", "mail", "post", "publish", "tweet", "notify", "pay", "buy", "purchase", "transfer", "charge",
+        "refund", "exec", "execute", "eval", "shell", "bash", "run", "deploy", "merge", "push", "commit",
+        "migrate", "ban", "sudo",
+    )
+)  # fmt: skip
+"""Words in the name of a tool that declares nothing, for which it is not called unless a person names it."""
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 DEPTH = 6
 """How deep generated arguments go."""
 
@@ -28,7 +40,11 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """What may be called: ``named`` always; else, with ``read_only``, only tools that are declared to read."""
+    """What may be called: ``named`` always; else, with ``read_only``, only tools that are declared to read.
+
+    A tool that declares nothing may destroy, as the protocol has it. Of those, all are called but such as destroy,
+    send or run something by their names.
+    """
 
     named: Sequence[PlannedCall] = ()
     read_only: bool = False
@@ -41,7 +57,9 @@ class Permission:
         hints = hints if isinstance(hints, Mapping) else {}
         if hints.get("readOnlyHint") is True:
             return True
-        return not self.read_only and hints.get("destructiveHint") is not True
+        if self.read_only or hints.get("destructiveHint") is True:
+            return False
+        return hints.get("destructiveHint") is False or not sounds_harmful(tool.get("name"))
 
     def plan(self, tools: Sequence[Mapping[str, Any]], seed: int = 0) -> list[PlannedCall]:
         """Calls to make: those that were named, or one for each of the first few tools that may be called."""
@@ -55,6 +73,12 @@ class Permission:
         chosen = reading[: MOST - min(len(changing), MOST // 2)]
         chosen += changing[: MOST - len(chosen)]
         return [PlannedCall(str(tool["name"]), example_arguments(tool, Random(seed))) for tool in chosen]
+
+
+def sounds_harmful(name: object) -> bool:
+    """Whether a tool's name has a word that says that calling it cannot be taken back: ``delete_all``, ``sendMail``."""
+    words = _WORDS.findall(name) if isinstance(name, str) else []
+    return any(word.lower() in HARMFUL for word in words)
 
 
 def parse_calls(texts: Sequence[str], option: str = "--call") -> list[PlannedCall]:

@@ -78,12 +78,21 @@ def run(options: DoctorOptions) -> int:
     try:
         code = Stopping().run(work)
     except CannotConnect as error:
-        fail(f"no MCP client can connect to {' '.join(options.subject)}: {error}")
+        fail(f"no MCP client can connect to {' '.join(options.subject)}: {error}{_way_on(str(error))}")
         return USAGE
     if not made:
         return code or FAILURE
     _report(made[0], options)
     return FAILURE if made[0].verdict is Verdict.FAIL else 0
+
+
+def _way_on(error: str) -> str:
+    """What to do about a server that nobody can connect to, where its answer tells."""
+    if "HTTP 401" in error or "HTTP 403" in error:
+        return ". It wants a key: --header 'Authorization: Bearer KEY'"
+    if any(f"HTTP {status}" in error for status in (301, 302, 303, 307, 308)):
+        return ". It redirects, which is not followed: give the address that it leads to"
+    return ""
 
 
 async def examined(options: DoctorOptions) -> Examination:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +14,7 @@ from mcpgym.schema import canonical_json
 from mcpgym_clients.doctor.calls import PlannedCall
 from mcpgym_clients.doctor.context import Context, list_tools, tools_counted
 from mcpgym_clients.doctor.findings import Outcome
+from mcpgym_clients.doctor.processes import descendants
 from mcpgym_clients.doctor.wire import HANDSHAKE_VERSIONS, MODERN_VERSION, Connection, Era, brief, call
 
 UNKNOWN = "1999-12-31"
@@ -49,6 +54,12 @@ async def eras(context: Context, outcome: Outcome) -> None:
         await _versions(context, outcome)
     await _unknown_methods(context, outcome)
     await _make_plan(context)
+    if left := [str(tool.get("name")) for tool in context.listed if not context.permission.allows(tool)]:
+        more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+        outcome.skip(
+            f"not called, for it may not be undone: {', '.join(left[:5])}{more}",
+            "Name the calls that may be made with --call; declare readOnlyHint or destructiveHint on every tool.",
+        )
 
 
 async def official_client(context: Context, outcome: Outcome) -> None:
@@ -65,16 +76,15 @@ async def official_client(context: Context, outcome: Outcome) -> None:
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     for mode in ("auto", "legacy"):
         place = await subject.new_place() if context.has_places else None
+        before, started = set(descendants(os.getpid())), set[int]()
         try:
             async with asyncio.timeout(30 + subject.timeout):
                 if isinstance(subject, StdioSubject):
-                    import os
-
                     command, *rest = subject.command
                     parameters = StdioServerParameters(command=command, args=rest, env=subject.environment)
                     with open(os.devnull, "w") as nowhere:  # noqa: ASYNC230, PTH123
                         server: Any = stdio_client(parameters, errlog=nowhere)
-                        said = await _with_client(Client(server, mode=mode), context)
+                        said = await _with_client(Client(server, mode=mode), context, started)
                 elif isinstance(subject, HttpSubject):
                     if subject.headers:
                         outcome.skip("the SDK's client is not tried where headers are needed")
@@ -88,12 +98,18 @@ async def official_client(context: Context, outcome: Outcome) -> None:
         except Exception as error:  # whatever the SDK raises is what its users see
             outcome.fail(f"mcp.Client(mode={mode!r}): {explain(error)}", "Most clients are built on this one.")
         finally:
+            for pid in started - before:  # the SDK ends the server, and not what the server has started
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
             await subject.leave(place)
 
 
-async def _with_client(client: Any, context: Context) -> str:
+async def _with_client(client: Any, context: Context, started: set[int] | None = None) -> str:
+    """What the client says; ``started`` is given the processes that run meanwhile."""
     async with client:
         tools = (await client.list_tools()).tools
+        if started is not None:
+            started.update(descendants(os.getpid()))
         if not context.plan:
             return tools_counted(len(tools))
         planned = context.plan[0]
@@ -190,6 +206,8 @@ async def _taken(client: Connection, planned: tuple[PlannedCall, ...]) -> Planne
         answer = await call(client, each.tool, dict(each.arguments))
         if answer.result is not None and not answer.is_error:
             return each
+        if not answer.answered:
+            break  # other arguments would be waited for as long
     return planned[0]
 
 
