@@ -10,7 +10,7 @@ from random import Random
 from mcpgym_environments.wiki_search.knowledge import Entity, Evidence, Knowledge, Relation, Value
 from mcpgym_environments.wiki_search.questions.question import Step
 from mcpgym_environments.wiki_search.questions.splits import split_of, wordings
-from mcpgym_environments.wiki_search.questions.wording import fitting, phrases, value_text
+from mcpgym_environments.wiki_search.questions.wording import CLOSED, NAME, NESTED, fitting, phrases, value_text
 
 _SAMPLE = 300
 """How many entities tell how often a fact is stated, and how easily its value is guessed."""
@@ -21,8 +21,8 @@ _DRAWS = 30
 class Subject:
     """An entity as a question speaks of it: by its name, or by ``hops`` facts that lead to it from a named one.
 
-    ``seen`` are the keys of all entities on the way, the entity's own the last; ``closed`` says that the text ends
-    with a verb, not with a name.
+    ``seen`` are the keys of all entities on the way, the entity's own the last; ``form`` is what the text
+    is: ``NAME``, ``NESTED`` or ``CLOSED``.
     """
 
     entity: Entity
@@ -31,7 +31,7 @@ class Subject:
     steps: tuple[Step, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     seen: tuple[str, ...] = ()
-    closed: bool = False
+    form: int = NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Ground:
             value = self.value(subject.entity, relation)
             if not isinstance(value, Entity) or value.key in subject.seen or split_of(value.key) != split:
                 continue
-            options = fitting(phrases(relation, split), subject.closed)
+            options = fitting(phrases(relation, split), subject.form)
             if not options:
                 continue
             wording = random.choice(options)
@@ -147,19 +147,19 @@ class Ground:
                 (*subject.steps, step),
                 (*subject.evidence, evidence),
                 (*subject.seen, value.key),
-                not wording.endswith("{}"),
+                NESTED if wording.endswith("{}") else CLOSED,
             )
         return None
 
     def asked(
-        self, random: Random, split: str, entity: Entity, seen: Sequence[str], closed: bool = False
+        self, random: Random, split: str, entity: Entity, seen: Sequence[str], form: int = NAME
     ) -> tuple[Relation, Value, str] | None:
         """Something to ask of ``entity`` whose answer is hard to guess: its value, and a wording of the question."""
         for relation in self.shuffled(random, self.facts.get(entity.kind, ())):
             value = self.value(entity, relation)
             if value is None or (isinstance(value, Entity) and (value.key in seen or split_of(value.key) != split)):
                 continue
-            questions = fitting(wordings(relation.questions, split), closed)
+            questions = fitting(wordings(relation.questions, split), form)
             if questions and self.field(relation, split).guess <= self.guess:
                 return relation, value, random.choice(questions)
         return None

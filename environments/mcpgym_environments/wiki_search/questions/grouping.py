@@ -12,6 +12,7 @@ from mcpgym_environments.wiki_search.questions.ground import Ground, Subject
 from mcpgym_environments.wiki_search.questions.makers import Draft, drafted, is_time, size_of
 from mcpgym_environments.wiki_search.questions.splits import split_of, wordings
 from mcpgym_environments.wiki_search.questions.wording import (
+    CLOSED,
     fitting,
     in_unit,
     nouns,
@@ -42,7 +43,7 @@ def superlative(ground: Ground, random: Random, split: str, hops: int) -> Draft 
         if values.count(best) > 1 or split_of(winner.key) != split:
             continue
         words = ("latest", "earliest") if is_time(relation) else ("greatest", "smallest")
-        told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
+        told = random.choice(fitting(phrases(group, split), anchor.form)).format(anchor.text)
         noun = random.choice(nouns(relation, split))
         text = random.choice(wordings(_WHICH, split)).format(told, words[0] if most else words[1], noun)
         answer = EntityAnswer(winner.name, winner.aliases)
@@ -67,7 +68,7 @@ def aggregation(ground: Ground, random: Random, split: str, hops: int) -> Draft 
     if found is None or measured is None:
         return None
     (anchor, group, members), (relation, values) = found, measured
-    told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
+    told = random.choice(fitting(phrases(group, split), anchor.form)).format(anchor.text)
     noun = random.choice(nouns(relation, split))
     sizes = [size_of(value) for value in values]
     unit = f",{in_unit(relation.unit)}" if relation.unit else ""
@@ -119,8 +120,8 @@ def _count(ground: Ground, random: Random, split: str, hops: int) -> Draft | Non
     sizes = [len(ground.knowledge.values(member, relation.name)) for member in members]
     if not sum(sizes):
         return None
-    told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
-    options = fitting(phrases(relation, split), True)
+    told = random.choice(fitting(phrases(group, split), anchor.form)).format(anchor.text)
+    options = fitting(phrases(relation, split), CLOSED)
     if not options:
         return None
     counted = random.choice(options).format(told).removeprefix("the ")
@@ -160,7 +161,7 @@ def listing(ground: Ground, random: Random, split: str, hops: int) -> Draft | No
     if found is None:
         return None
     anchor, group, members = found
-    questions = fitting(wordings(group.questions, split), anchor.closed)
+    questions = fitting(wordings(group.questions, split), anchor.form)
     if not questions:
         return None
     text = f"{sentence(random.choice(questions).format(anchor.text))} {random.choice(wordings(_ALL, split))}"
@@ -177,7 +178,7 @@ def negation(ground: Ground, random: Random, split: str, hops: int) -> Draft | N
     if found is None:
         return None
     anchor, group, members = found
-    told = random.choice(fitting(phrases(group, split), anchor.closed)).format(anchor.text)
+    told = random.choice(fitting(phrases(group, split), anchor.form)).format(anchor.text)
     pivot = random.choice(members)
     for relation in ground.shuffled(random, ground.into.get(pivot.kind, ()) if random.random() < 0.4 else ()):
         owners = [one for one in ground.knowledge.subjects(relation.name, pivot) if split_of(one.key) == split]
@@ -239,7 +240,7 @@ def _group(
     if anchor is None:
         return None
     for group in ground.shuffled(random, ground.groups.get(anchor.entity.kind, ())):
-        if not fitting(phrases(group, split), anchor.closed):
+        if not fitting(phrases(group, split), anchor.form):
             continue
         members = [one for one in ground.knowledge.values(anchor.entity, group.name) if isinstance(one, Entity)]
         if fewest <= len(members) <= most and not any(member.key in anchor.seen for member in members):

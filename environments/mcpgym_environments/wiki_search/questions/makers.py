@@ -51,7 +51,7 @@ def chain(ground: Ground, random: Random, split: str, hops: int) -> Draft | None
     subject = ground.walk(random, split, hops - 1)
     if subject is None:
         return None
-    asked = ground.asked(random, split, subject.entity, subject.seen, subject.closed)
+    asked = ground.asked(random, split, subject.entity, subject.seen, subject.form)
     if asked is None:
         return None
     relation, value, question = asked
@@ -104,7 +104,7 @@ def date_arithmetic(ground: Ground, random: Random, split: str, hops: int) -> Dr
     relation = next(timed, None)
     if one is None or relation is None:
         return None
-    first, options = ground.value(one.entity, relation), fitting(phrases(relation, split), one.closed)
+    first, options = ground.value(one.entity, relation), fitting(phrases(relation, split), one.form)
     if first is None or not options:
         return None
     told = random.choice(options).format(one.text)
@@ -181,7 +181,7 @@ def number_arithmetic(ground: Ground, random: Random, split: str, hops: int) -> 
     if pair is None:
         return None
     one, other, relation, first, second = pair
-    options = fitting(phrases(relation, split), one.closed)
+    options = fitting(phrases(relation, split), one.form)
     if is_time(relation) or not options or first == second:
         return None
     wording = random.choice(options)
@@ -238,7 +238,7 @@ def yes_or_no(ground: Ground, random: Random, split: str, hops: int) -> Draft | 
         if not isinstance(value, Entity) or split_of(value.key) != split or value.key in subject.seen:
             continue
         said = value if yes else ground.draw(random, split, value.kind)
-        told = fitting(phrases(relation, split), subject.closed)
+        told = fitting(phrases(relation, split), subject.form)
         if not told or said is None or (said == value) != yes or said.key in subject.seen:
             continue
         text = random.choice(wordings(_IS_IT, split)).format(said.mention, random.choice(told).format(subject.text))
@@ -271,7 +271,7 @@ def not_answerable(ground: Ground, random: Random, split: str, hops: int) -> Dra
     missing = [relation for relation in missing if ground.field(relation, split).stated >= _RARELY_STATED]
     if not missing:
         return None
-    questions = fitting(wordings(random.choice(missing).questions, split), subject.closed)
+    questions = fitting(wordings(random.choice(missing).questions, split), subject.form)
     if not questions:
         return None
     text = random.choice(questions).format(subject.text)

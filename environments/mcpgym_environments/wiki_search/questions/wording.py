@@ -20,8 +20,8 @@ from mcpgym_environments.wiki_search.scoring.folding import fold, name_key
 from mcpgym_environments.wiki_search.scoring.writing import answer_text, gold_texts
 
 _OF = re.compile(r"the (.+) of \{\}")
-_UNCLEAR = frozenset(("the birthday of {}", "the day of {}"))
-"""Phrases that do not say which of two is earlier: a birthday comes every year."""
+_UNCLEAR = frozenset(("the birthday of {}", "the day of {}", "the year of {}"))
+"""Phrases that do not say what is earlier than what: a birthday comes every year, a work may have several years."""
 
 _UNITS = {
     "mm": "millimetres",
@@ -44,12 +44,18 @@ _UNITS = {
 }
 
 
-def fitting(options: Sequence[str], closed: bool) -> Sequence[str]:
-    """Those of several wordings that a subject's name fits into.
+NAME, NESTED, CLOSED = range(3)
+"""What a subject is in a question: a bare name, words that end with a name (*the birthplace of X*), or words that end
+with a verb (*the region in which X lies*)."""
 
-    ``closed``: the name ends with a verb (*the region in which X lies*); no second verb may follow it.
-    """
-    return [option for option in options if option.rstrip("?").endswith("{}")] if closed else options
+
+def fitting(options: Sequence[str], form: int) -> Sequence[str]:
+    """Those of several wordings that a subject of this form fits into: no second verb behind one, no long genitive."""
+    if form == CLOSED:
+        return [option for option in options if option.rstrip("?").endswith("{}")]
+    if form == NESTED:
+        return [option for option in options if "{}'s" not in option]
+    return options
 
 
 def value_answer(value: Value) -> Answer:
