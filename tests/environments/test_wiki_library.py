@@ -289,3 +289,43 @@ def test_a_snippet_shows_as_many_different_words_as_it_can() -> None:
 @given(st.text(max_size=40))
 def test_a_name_folds_to_itself(name: str) -> None:
     assert name_key(name_key(name)) == name_key(name)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("What is the home port of Green Harbour's ferry on the Lorn?", ["São Verde", "Lorn"]),
+        ("C++ or C", ["C++", "C"]),
+        ("mercury", ["Mercury", "Mercury"]),
+        ("Which band is 'the who'?", ["The Who"]),
+        ("Tell me about Lorn: is it a river?", ["Lorn"]),
+    ],
+)
+def test_pages_that_a_question_names_come_first(towns: Library, query: str, expected: list[str]) -> None:
+    assert titles(towns, query)[: len(expected)] == expected
+    scores = [hit.score for hit in towns.search(query)]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.slow
+def test_most_questions_about_the_world_find_the_page_they_are_about(tmp_path: Path) -> None:
+    import random
+
+    from mcpgym_environments.wiki_search.world import World
+
+    world = World(3, 1_000)
+    knowledge, source = world.knowledge, random.Random(0)
+    library = open_library(world, "fts5", folder=tmp_path)
+    asked = found = 0
+    for name, relation in sorted(knowledge.relations.items()):
+        for entity in source.sample(list(knowledge.entities(relation.subject)), 3):
+            if knowledge.values(entity, name):
+                asked += 1
+                keys = [
+                    entry.key
+                    for hit in library.search(relation.questions[0].format(entity.name), 3)
+                    if (entry := library.page(hit.page_id))
+                ]
+                found += knowledge.evidence(entity, name).page in keys
+    assert asked > 100
+    assert found >= 0.98 * asked

@@ -10,13 +10,20 @@ from difflib import SequenceMatcher
 from mcpgym_environments.wiki_search.names import name_key, numbers_of, page_id, section_id
 from mcpgym_environments.wiki_search.pages import Problems
 from mcpgym_environments.wiki_search.search.engine import Found, Index
-from mcpgym_environments.wiki_search.search.query import Query, parse_query
+from mcpgym_environments.wiki_search.search.query import STOP_WORDS, Query, parse_query
 from mcpgym_environments.wiki_search.search.snippets import snippet
 from mcpgym_environments.wiki_search.search.spelling import LONGEST, SHORTEST, forms_of, nearest
 from mcpgym_environments.wiki_search.store import StoredPages
 
 MOST_HITS = 100
 """Hits that one search gives at most."""
+_NAMED_WORDS = 40
+_LONGEST_NAME = 8
+_MOST_NAMED = 6
+_NAMESAKES = 3
+"""How far a query is searched for names: its words, the words of a name, pages in all, and pages of one name."""
+_POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
+_BETWEEN_NAMES = re.compile(r"[?!:;\"“”„«»]")
 _PAGE = "number, key, title, sections"
 
 
@@ -190,22 +197,23 @@ class Library:
     def search(self, query: str, limit: int = 10) -> list[Hit]:
         """The pages that fit ``query`` best, one hit a page, in a fixed order. Never fails, whatever the query.
 
-        A page that is called exactly so comes first. Words that no section has are taken for misspelt names.
+        Pages whose names stand in the query come first, the longest and rarest names before others; then what the
+        engine finds. Words that no section has are taken for misspelt names.
         """
         limit = min(limit, MOST_HITS)
         parsed, words = self._corrected(parse_query(query))
         found = self._index.find(parsed, limit * 5) if parsed and limit > 0 else []
         best = self._best_sections(found)
-        named = self.page_by_title(query.strip())
-        if named is not None:
-            top = found[0].score if found else 0.0
-            number = int(named.id[1:])
-            best = {
-                number: (best.get(number, (0, 0.0))[0], top + 1.0),
-                **{k: v for k, v in best.items() if k != number},
-            }
-        chosen = dict(list(best.items())[: max(0, limit)])
-        return self._hits(chosen, words)
+        named = self._named_in(parsed.text)
+        top = found[0].score if found else 0.0
+        chosen = {
+            page: (best.get(page, (0, 0.0))[0], top + len(named) - place)
+            for place, page in enumerate(named)
+            if limit > 0
+        }
+        for page, section in best.items():
+            chosen.setdefault(page, section)
+        return self._hits(dict(list(chosen.items())[: max(0, limit)]), words)
 
     def close(self) -> None:
         """Give its files back."""
@@ -227,6 +235,31 @@ class Library:
         sql = f"SELECT number, page FROM section WHERE number IN ({marks})"
         pages = dict(self._rows(sql, tuple(hit.number for hit in found)))
         return [(pages[hit.number], hit) for hit in found]
+
+    def _named_in(self, text: str) -> list[int]:
+        """The pages whose names stand in ``text``, of overlapping names the longest; long and rare names first."""
+        words = name_key(_POSSESSIVE.sub("", _BETWEEN_NAMES.sub(" ", text))).split()[:_NAMED_WORDS]
+        spans: dict[str, tuple[int, int]] = {}
+        for length in range(1, _LONGEST_NAME + 1):
+            for start in range(len(words) - length + 1):
+                part = words[start : start + length]
+                if length == len(words) or not all(word in STOP_WORDS or word.isdigit() for word in part):
+                    spans.setdefault(" ".join(part), (start, start + length))
+        marks = ",".join("?" * len(spans))
+        sql = f"SELECT folded, page FROM name WHERE folded IN ({marks}) ORDER BY folded, rank, page LIMIT 200"
+        pages: dict[str, list[int]] = {}
+        for name, page in self._rows(sql, tuple(spans)):
+            pages.setdefault(name, []).append(page)
+        taken: set[int] = set()
+        named: list[tuple[int, int, int, list[int]]] = []
+        for name in sorted(pages, key=lambda name: (spans[name][0] - spans[name][1], spans[name][0])):
+            places = range(*spans[name])
+            if taken.isdisjoint(places):
+                taken.update(places)
+                rarest = min(self._index.frequency(word) for word in name.split())
+                named.append((-len(places), rarest, places.start, pages[name][:_NAMESAKES]))
+        named.sort()
+        return list(dict.fromkeys(page for *_, some in named for page in some))[:_MOST_NAMED]
 
     def _best_sections(self, found: list[Found]) -> dict[int, tuple[int, float]]:
         """For each page, best first, its best section's number and score."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mcpgym.errors import ConfigurationError
 
 DIMENSIONS = 384
-_TOKENS = 128
+_TOKENS = 64
 _TOKENIZER = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
 
 

@@ -2,7 +2,7 @@
 
 Titles and first paragraphs become vectors (:mod:`embedding`), and a query's is compared with all of them. What the
 words find and what the vectors find is merged by reciprocal rank (Cormack et al., SIGIR 2009). Making the vectors takes
-about 10 milliseconds a page, so this is for corpora up to some hundred thousand; it is in the extra ``wiki-dense``.
+about 20 milliseconds a page, so this is for corpora up to some hundred thousand; it is in the extra ``wiki-dense``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mcpgym_environments.wiki_search.search.engine import Engine, Found, Index, 
 from mcpgym_environments.wiki_search.search.query import Query
 from mcpgym_environments.wiki_search.sqlite_files import LibraryDamaged
 
-BEGINNING = 400
+BEGINNING = 250
 """Characters of a page's first section that its vector is made of, after the title."""
 RANK_OFFSET = 60
 """Cormack's k: how much less the first rank is worth than it would be alone."""

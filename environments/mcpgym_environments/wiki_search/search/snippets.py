@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 LONGEST = 200
 """Characters of a snippet."""
@@ -42,13 +44,7 @@ def _best_start(text: str, words: Sequence[str], longest: int) -> int:
     """Where the window begins: at the place from which most different words follow, with some text before it."""
     if not words or len(text) <= longest:
         return 0
-    shape = text.lower() if text.isascii() else text.translate(_SHAPE)
-    pattern = "|".join(f"({_stem(word)})" for word in words)
-    marks: list[tuple[int, int, int]] = []
-    for found in re.finditer(rf"(?<![^\W_])(?:{pattern})", shape):
-        marks.append((found.start(), found.end(), found.lastindex or 0))
-        if len(marks) == _MARKS:
-            break
+    marks = [(found.start(), found.end(), found.lastindex or 0) for found in islice(_marks(text, words), _MARKS)]
     best, most = 0, 0
     room = longest * 3 // 4
     for place, (begin, _, _) in enumerate(marks):
@@ -60,6 +56,18 @@ def _best_start(text: str, words: Sequence[str], longest: int) -> int:
         if len(seen) > most:
             best, most = begin, len(seen)
     return max(0, best - longest // 6)
+
+
+def _marks(text: str, words: Sequence[str]) -> Iterator[re.Match[str]]:
+    """The places of words in a text; a place's ``lastindex`` says which word, from 1."""
+    shape = text.lower() if text.isascii() else text.translate(_SHAPE)
+    return _pattern(tuple(words)).finditer(shape)
+
+
+@functools.lru_cache(maxsize=256)
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    pattern = "|".join(f"({_stem(word)})" for word in words)
+    return re.compile(rf"(?<![^\W_])(?:{pattern})")
 
 
 def _stem(word: str) -> str:
