@@ -26,7 +26,8 @@ from mcpgym_environments.wiki_search.catalogue import catalogue_of
 from mcpgym_environments.wiki_search.config import WikiSearchConfig
 from mcpgym_environments.wiki_search.gold import evidence_sections, fewest_calls
 from mcpgym_environments.wiki_search.judge import Judge
-from mcpgym_environments.wiki_search.library import PageEntry
+from mcpgym_environments.wiki_search.library import Library, PageEntry
+from mcpgym_environments.wiki_search.looking import apart
 from mcpgym_environments.wiki_search.observation import (
     INSTRUCTIONS,
     cut,
@@ -98,7 +99,7 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
         return Visit(question, await asyncio.to_thread(self._shelf.library))
 
     @tool(title="Search", read_only=True)
-    def search_pages(
+    async def search_pages(
         self,
         visit: Visit,
         query: Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY), "Names or words to look for."],
@@ -106,23 +107,25 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
         """Find pages by names or words. Shows the ids of the best pages, each with the section that fits best."""
         self._spend(visit)
         visit.searched.append(query)
-        return self._shown(visit, show_hits(query, visit.library.search(query, self.config.results)))
+        hits = await apart(visit.library.search, query, self.config.results)
+        return self._shown(visit, show_hits(query, hits))
 
     @tool(title="List sections", read_only=True)
-    def view_sections(
+    async def view_sections(
         self,
         visit: Visit,
         page_id: Annotated[str, Field(min_length=1, max_length=LONGEST_ID), "The id of a page, such as p412."],
     ) -> str:
         """List the sections of a page with their ids and lengths."""
         self._spend(visit)
-        if (page := visit.library.page(page_id)) is None:
-            raise ToolError(self._shown(visit, _no_page(visit, page_id)))
+        page, text = await apart(_look_at_page, visit.library, page_id)
+        if page is None:
+            raise ToolError(self._shown(visit, text))
         visit.viewed.add(page.id)
-        return self._shown(visit, show_sections(page, visit.library.sections(page.id)))
+        return self._shown(visit, text)
 
     @tool(title="Read a section", read_only=True)
-    def read_section(
+    async def read_section(
         self,
         visit: Visit,
         section_id: Annotated[str, Field(min_length=1, max_length=LONGEST_ID), "The id of a section, such as p412.3."],
@@ -130,8 +133,8 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
     ) -> str:
         """Read a section. A long one comes in parts; the last line says if there is another."""
         self._spend(visit)
-        if (section := visit.library.section(section_id)) is None:
-            raise ToolError(self._shown(visit, _no_section(visit, section_id)))
+        if (section := await apart(visit.library.section, section_id)) is None:
+            raise ToolError(self._shown(visit, await apart(_no_section, visit.library, section_id)))
         parts = cut(section.text, self.config.section_characters)
         if part > len(parts):
             has = "one part" if len(parts) == 1 else f"{len(parts)} parts"
@@ -272,27 +275,29 @@ def _hidden(question: Question | None) -> dict[str, object]:
     }
 
 
-def _no_page(visit: Visit, page_id: str) -> str:
-    """What to do about a page id that there is not."""
-    if (section := visit.library.section(page_id)) is not None:
-        return f"{section.id} is a section of page {section.page_id}; read_section reads it"
-    return f'no page "{shorten(page_id)}"; {_nearest(visit, page_id)}'
+def _look_at_page(library: Library, page_id: str) -> tuple[PageEntry | None, str]:
+    """A page and its sections in words; or None, and what to do about an id that there is not."""
+    if (page := library.page(page_id)) is not None:
+        return page, show_sections(page, library.sections(page.id))
+    if (section := library.section(page_id)) is not None:
+        return None, f"{section.id} is a section of page {section.page_id}; read_section reads it"
+    return None, f'no page "{shorten(page_id)}"; {_nearest(library, page_id)}'
 
 
-def _no_section(visit: Visit, section_id: str) -> str:
+def _no_section(library: Library, section_id: str) -> str:
     """What to do about a section id that there is not."""
-    if (page := visit.library.page(section_id)) is None:
-        page = visit.library.page(section_id.partition(".")[0])
+    if (page := library.page(section_id)) is None:
+        page = library.page(section_id.partition(".")[0])
     if page is None:
-        return f'no section "{shorten(section_id)}"; {_nearest(visit, section_id)}'
-    ids = [section.id for section in visit.library.sections(page.id)]
+        return f'no section "{shorten(section_id)}"; {_nearest(library, section_id)}'
+    ids = [section.id for section in library.sections(page.id)]
     return f'no section "{shorten(section_id)}"; page {page.id} ({page.title}) has {_from_to(ids)}'
 
 
-def _nearest(visit: Visit, text: str) -> str:
-    if (named := visit.library.page_by_title(text)) is not None:
+def _nearest(library: Library, text: str) -> str:
+    if (named := library.page_by_title(text)) is not None:
         return f"the page of this name is {named.id}"
-    near: list[PageEntry] = [] if _is_number(text) else visit.library.nearest(text)
+    near: list[PageEntry] = [] if _is_number(text) else library.nearest(text)
     if near:
         return "nearest: " + ", ".join(f"{page.id} ({page.title})" for page in near)
     return "search_pages shows the ids that there are"
