@@ -47,3 +47,17 @@ def test_the_training_benchmark_measures_both_sides(tmp_path: Path) -> None:
     assert decoded["games"] == made["loop"]["games"] == games
     assert min(decoded["ours"], decoded["theirs"], decoded["our_step"], decoded["their_step"]) > 0
     assert made["loop"]["microseconds_a_turn"] > 0
+
+
+@pytest.mark.slow
+def test_the_encyclopedia_benchmark_measures_every_engine_that_is_installed(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    engines = [word for engine in ("fts5", "tantivy", "plain FTS5") for word in ("--engine", engine)]
+    command = [sys.executable, "-m", "tests.bench.wiki", "--quick", *engines, "--json", str(figures)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(figures.read_text())
+    assert {row["engine"] for row in rows} >= {"fts5", "plain FTS5"}
+    for row in rows:
+        assert row["build"]["disk"] > 100_000
+        assert 0 < row["search"]["p50"] <= row["search"]["p99"] <= row["search"]["most"]
