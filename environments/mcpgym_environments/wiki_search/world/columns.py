@@ -159,9 +159,9 @@ class Columns:
         first_region[of["region_country"][regions]] = regions
         of["region_seat"] = np.arange(self.counts["region"])  # the first settlement of each region, by _spread
         of["country_capital"] = of["region_seat"][first_region]
-        capital = of["country_capital"][country]
-        distance = np.sqrt((across - across[capital]) ** 2 + (down - down[capital]) ** 2).astype(np.int64)
-        of["settlement_distance"] = np.where(capital == np.arange(size), -1, np.maximum(distance, 3))
+        # The sea begins where the grid ends.
+        east, south = self._width * 640, (self.counts["country"] - 1) // self._width * 640 + 640
+        of["settlement_distance"] = np.minimum.reduce([across, east - across, down, south - down])
         of["region_population"] = _sums(of["settlement_region"], of["settlement_population"], self.counts["region"])
         of["region_population"] += of["region_population"] * draws.integers("rural", 8, 60, len(regions)) // 100
 

@@ -307,8 +307,8 @@ _add(
 _add(
     "settlement_distance",
     "number",
-    "the distance from {} to the capital | the distance between {} and the national capital | how far {} is from the capital | the way from {} to the capital of its country",
-    "How far is {} from the capital of its country, in kilometres? | How many kilometres lie between {} and the national capital? | At what distance from the capital does {} lie, in kilometres? | How many kilometres is it from {} to the capital of the country?",
+    "the distance from {} to the coast | the distance between {} and the nearest coast | the distance of {} from the sea | the way from {} to the sea",
+    "How far is {} from the nearest coast, in kilometres? | How many kilometres lie between {} and the sea? | At what distance from the nearest coast does {} lie, in kilometres? | How many kilometres is it from {} to the sea?",
     unit="km",
 )
 _add(
@@ -321,7 +321,7 @@ _add(
 _add(
     "settlement_natives",
     "entity",
-    "the people born in {} | the natives of {} | the people from {} by birth | those whose birthplace is {}",
+    "the people born in {} | the natives of {} | the people whose birthplace is {} | the people native to {}",
     "Which people were born in {}? | Who was born in {}? | Who are the natives of {}? | Whose birthplace is {}?",
     object="person",
     functional=False,

@@ -9,6 +9,12 @@ from .subjects import Subject, capital
 from .wording import Wording
 
 _CONTRASTS = ("by contrast,", "for comparison,", "on the other hand,", "to take another case,")
+_ALIKE = (
+    "not to be mistaken for {},",
+    "often mixed up with {},",
+    "nearly of the same name,",
+    "a name that only sounds alike,",
+)
 _MISTAKEN = (
     "Older books give {v} for the {label}, which is an error.",
     "The statement that the {label} is {v} has been shown to be false.",
@@ -51,7 +57,7 @@ class Distractors:
             return _MISTAKEN[int(random() * len(_MISTAKEN))].format(v=text, label=label)
         name = self._teller.mention(kind, other)
         links[self._teller.knowledge.titles.names[kind][other]] = None
-        aside = f"not to be mistaken for {who.name}," if confused else _CONTRASTS[int(random() * len(_CONTRASTS))]
+        aside = (_ALIKE if confused else _CONTRASTS)[int(random() * 4)].format(who.name)
         whose = self._teller.subject(kind, other)
         predicate = whose.fill(wording.predicates[int(random() * len(wording.predicates))], whose.pronoun, text)
         return f"{capital(name)}, {aside} {predicate}."

@@ -116,9 +116,9 @@ settlement_area: Area
 + covers {v} | has an area of {v} || takes up {v}
 - Its area is {v}. | The municipal area comes to {v}. | The boundary stones enclose {v}. || The ground it covers measures {v}.
 
-settlement_distance: Distance to the capital
-+ is {v} from the capital of the country | lies {v} away from the national capital || is separated from the capital of the country by {v}
-- The distance to the capital of the country is {v}. | Travellers reckon {v} to the national capital. | From here it is {v} to the national capital. || The way to the capital of the country measures {v}.
+settlement_distance: Distance to the coast
++ is {v} from the nearest coast | lies {v} away from the sea || is separated from the sea by {v}
+- The distance to the nearest coast is {v}. | Travellers reckon {v} to the sea. | The road to the nearest coast measures {v}. || The way to the sea measures {v}.
 
 settlement_founded: Year of foundation
 + was founded in {v} | was established in {v} || came into being in {v}
@@ -221,7 +221,7 @@ The soil is stony and good for orchards.
 The weather stations report dry summers.
 Old mule tracks are used today by hikers.
 Its boundaries follow watersheds for the most part.
-[Gorse|Heather|Juniper|Vines] grow on the sunny slopes.
+[Ferns|Junipers|Thistles|Vines] grow on the sunny slopes.
 The [northern|southern|eastern|western] part is flat and wet.
 [Fog|Frost|Wind] is the farmers' main worry.
 Old [quarries|lime kilns|watermills] are hidden in the woods.
@@ -318,13 +318,13 @@ Rents are [low|rising|fixed by custom].
 The fire brigade is made up of volunteers.
 
 settlement 4
-A small museum keeps their memory.
-Plaques on several houses remind visitors of them.
+A small museum is devoted to such natives.
+Plaques on several houses tell visitors who lived where.
 Other claims have been made, but they rest on hearsay.
-Streets have been named in their honour.
-Schoolchildren learn their names by heart.
-A [fountain|bench|lime tree] was given in memory of them.
-Their houses can be visited on [Sundays|request].
-A guided walk leads past the places connected with them.
-Most left the place when young.
+Streets have been named after famous natives.
+Schoolchildren learn this by heart.
+A [fountain|bench|lime tree] was given in memory of past fame.
+Houses of birth can be visited on [Sundays|request].
+A guided walk leads past houses of birth.
+Fame was mostly won elsewhere.
 """

@@ -153,7 +153,7 @@ Its structure is unusual for its time.
 The [opening|middle|final part] is the most admired.
 Humour is never far away.
 Nothing in it happens by chance.
-[Dreams|Letters|Weather|Meals] play a large part in it.
+[Dreams|Letters|Storms|Meals] play a large part in it.
 It has more than one possible ending.
 
 work 3
@@ -185,7 +185,7 @@ Pamphlets on both sides had prepared the ground.
 Bad harvests had made matters worse.
 [Rumours|Letters|Insults] had gone back and forth.
 The [price of bread|mood in the streets|weather] was a warning.
-An [envoy|arbiter|old law] might have settled it.
+An [envoy|arbiter|old law] might have settled the matter.
 Nobody had expected it to come so soon.
 
 event 2
@@ -198,7 +198,7 @@ The [nights|mornings] were [cold|foggy|quiet].
 [Food|Water|Paper|Money] ran short.
 A [drummer|cook|clerk] kept a diary of it.
 Women from the neighbourhood brought bread and news.
-An [accident|misread note|early dusk] decided the matter.
+[An accident|A misread note|An early dusk] decided the matter.
 
 event 3
 A monument stands on the site.

@@ -122,7 +122,7 @@ The banks were strengthened after the great floods.
 A towpath follows the left bank.
 The [left|right] bank is the steeper one.
 [Weirs|Locks|Sluices] have been built at several points.
-An [old|disused] canal runs beside it.
+[An old|A disused] canal runs beside it.
 Its bed is [stony|sandy|muddy].
 Islands divide it in the [upper|middle|lower] part.
 
@@ -165,7 +165,7 @@ The usual route follows the eastern ridge.
 A book in a tin box on the top records every party.
 Winter ascents remain rare.
 The [route|rope|guide] had to be changed after an accident.
-A [flag|cairn|iron cross] marks the top.
+A [flag|cairn|wooden cross] marks the top.
 The guides of the valley had thought it [impossible|haunted|not worth the effort].
 A [storm|fall of stones|lack of food] nearly ended the attempt.
 The descent took longer than the climb.

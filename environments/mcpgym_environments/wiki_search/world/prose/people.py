@@ -130,7 +130,7 @@ An illness kept {o} at home for most of one winter.
 A [fire|flood|move] destroyed most of the family's papers.
 {S} showed an early liking for [music|drawing|numbers|long walks|old maps].
 {P} first years at school were [unhappy|uneventful|cut short by illness].
-An [uncle|aunt|older cousin|neighbour] lent {o} books.
+[An uncle|An aunt|A neighbour|An older cousin] lent {o} books.
 {S} is said to have learned to read before [{s} could ride|{s} was four].
 The family was neither rich nor poor.
 
@@ -219,13 +219,13 @@ Its budget is [published|secret|printed in full].
 
 institution 3
 A register has been kept since the beginning, with some gaps.
-A bronze tablet in the entrance hall lists those of whom it is proud.
+A bronze tablet in the entrance hall lists those to whom much is owed.
 Not every claim of membership made in obituaries can be verified.
 The register is open to visitors on request.
-Portraits of some of them hang in the [library|dining hall|corridor].
+Portraits hang in the [library|dining hall|corridor].
 The lists were copied out by hand until [recently|the last century].
 Visitors often ask for [autographs|old photographs|anecdotes].
-An annual dinner brings the survivors together.
+An annual dinner keeps the memory alive.
 Obituaries are printed in the [yearbook|bulletin].
 A few names have been struck from the lists.
 """

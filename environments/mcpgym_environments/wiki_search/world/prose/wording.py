@@ -39,7 +39,8 @@ def wordings(choice: Choice = "all") -> dict[str, Wording]:
             head, *lines = block.splitlines()
             name, _, label = head.partition(": ")
             forms = {line[0]: _forms(line[2:], choice) for line in lines}
-            sentences = tuple(_referring(form) for form in forms["-"])
+            thing = not name.startswith("person")
+            sentences = tuple(_referring(form, thing) for form in forms["-"])
             found[name] = Wording(
                 label,
                 tuple(_own(form) for form in forms["+"]),
@@ -57,7 +58,10 @@ def remarks() -> dict[tuple[str, int], tuple[tuple[str, ...], ...]]:
         for block in table.REMARKS.strip().split("\n\n"):
             head, *lines = block.splitlines()
             kind, _, number = head.partition(" ")
-            found[kind, int(number)] = tuple(tuple(map(_referring, _variants(line))) for line in lines)
+            thing = kind != "person"
+            found[kind, int(number)] = tuple(
+                tuple(_referring(each, thing) for each in _variants(line)) for line in lines
+            )
     return found
 
 
@@ -78,14 +82,15 @@ def _own(predicate: str) -> str:
     return re.sub(r"\bits\b", "{q}", predicate.replace("{p}", "{q}").replace("{s}", "{t}").replace("{o}", "{r}"))
 
 
-def _referring(sentence: str) -> str:
-    """``It`` and ``Its`` as places for the subject; a subject named once is a pronoun in the rest of the sentence."""
-    if sentence.startswith("Its "):
+def _referring(sentence: str, thing: bool) -> str:
+    """A subject named once is a pronoun in the rest of the sentence; ``it`` and ``its`` are places for a ``thing``."""
+    if thing and sentence.startswith("Its "):
         sentence = "{P} " + sentence[4:]
-    elif sentence.startswith("It ") and not re.match(r"It (is|was) \{v\}|It all ", sentence):
+    elif thing and sentence.startswith("It ") and not re.match(r"It (is|was) \{v\}|It all ", sentence):
         sentence = "{S} " + sentence[3:]
     if "{S}" in sentence or "{P}" in sentence:
         return _own(sentence)
-    sentence = re.sub(r"\bit\b", "{s}", re.sub(r"\bits\b", "{p}", sentence))
+    if thing:
+        sentence = re.sub(r"\bit\b", "{s}", re.sub(r"\bits\b", "{p}", sentence))
     first = re.search(r"\{[sop]\}", sentence)
     return sentence[: first.end()] + _own(sentence[first.end() :]) if first else sentence

@@ -107,7 +107,7 @@ class Writer:
         choices = self._remarks[kind, number]
         place = int(random() * len(choices))
         # As many remarks as it takes, and now and then one more; those side by side in the table never meet.
-        for _ in range(min(len(choices) // 2, max(0, -length) // 48 + int(random() * 2.3))):
+        for _ in range(min(len(choices) // 2, max(bool(table), -length // 48, 0) + int(random() * 2.3))):
             variants = choices[place]
             added.append(_Planned(remark=variants[int(random() * len(variants))]))
             place = (place + 2) % len(choices)
@@ -209,5 +209,5 @@ def _shared(own: str, predicate: str) -> int:
     """How many letters two passive predicates begin with in common, verb included; none for others."""
     if not own.startswith("was "):
         return 0
-    verb = re.match(r"was (?:first )?\w+ed ", predicate)
+    verb = re.match(r"was (?:first )?(?:\w+ed|born|built) ", predicate)
     return len(verb[0]) if verb and own.startswith(verb[0]) else 0
