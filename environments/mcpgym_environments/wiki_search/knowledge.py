@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 ValueKind = Literal["entity", "number", "date", "text"]
 
@@ -96,4 +96,13 @@ class Knowledge(Protocol):
 
     def evidence(self, entity: Entity, relation: str) -> Evidence:
         """Where the values of ``relation`` of ``entity`` stand."""
+        ...
+
+
+@runtime_checkable
+class PartlyKnown(Protocol):
+    """A knowledge base whose pages say more than it knows: a value that is unknown may be stated all the same."""
+
+    def silent(self, entity: Entity, relation: str) -> bool:
+        """Whether the page of ``entity`` says nothing at all about ``relation``."""
         ...

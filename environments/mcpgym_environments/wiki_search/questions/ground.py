@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from mcpgym_environments.wiki_search.knowledge import Entity, Evidence, Knowledge, Relation, Value
+from mcpgym_environments.wiki_search.knowledge import Entity, Evidence, Knowledge, PartlyKnown, Relation, Value
 from mcpgym_environments.wiki_search.questions.question import Step
 from mcpgym_environments.wiki_search.questions.splits import split_of, wordings
 from mcpgym_environments.wiki_search.questions.wording import CLOSED, NAME, NESTED, fitting, phrases, value_text
@@ -114,6 +114,16 @@ class Ground:
         """The one value of a relation, or nothing."""
         values = self.knowledge.values(entity, relation.name)
         return values[0] if len(values) == 1 else None
+
+    def missing(self, entity: Entity) -> list[Relation]:
+        """The relations with one value that the page of ``entity`` says nothing about."""
+        known = self.knowledge
+        return [
+            relation
+            for relation in self.facts.get(entity.kind, ())
+            if not known.values(entity, relation.name)
+            and (not isinstance(known, PartlyKnown) or known.silent(entity, relation.name))
+        ]
 
     def fact(self, entity: Entity, relation: Relation, value: Value) -> tuple[Step, Evidence]:
         """A fact as a step of a path, and where it stands."""

@@ -71,7 +71,7 @@ def aggregation(ground: Ground, random: Random, split: str, hops: int) -> Draft 
     told = random.choice(fitting(phrases(group, split), anchor.form)).format(anchor.text)
     noun = random.choice(nouns(relation, split))
     sizes = [size_of(value) for value in values]
-    unit = f",{in_unit(relation.unit)}" if relation.unit else ""
+    unit = in_unit(relation.unit)
     if is_time(relation):
         spread, unit = max(sizes) - min(sizes), "days" if relation.value == "date" else "years"
         text = random.choice(wordings(_TIME_RANGE, split)).format(unit, noun, told)

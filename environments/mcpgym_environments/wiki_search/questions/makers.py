@@ -186,10 +186,9 @@ def number_arithmetic(ground: Ground, random: Random, split: str, hops: int) -> 
         return None
     wording = random.choice(options)
     told, told_too = wording.format(one.text), wording.format(other.text)
-    if relation.unit and in_unit(relation.unit).strip() in wording:
+    unit = in_unit(relation.unit)
+    if unit.removeprefix(",") in wording:
         unit = ""
-    else:
-        unit = f",{in_unit(relation.unit)}" if relation.unit else ""
     if random.random() < 0.5:
         text, number = _SUMS, size_of(first) + size_of(second)
     else:
@@ -263,11 +262,7 @@ def not_answerable(ground: Ground, random: Random, split: str, hops: int) -> Dra
     subject = ground.walk(random, split, hops - 1)
     if subject is None:
         return None
-    missing = [
-        relation
-        for relation in ground.facts.get(subject.entity.kind, ())
-        if not ground.knowledge.values(subject.entity, relation.name)
-    ]
+    missing = ground.missing(subject.entity)
     missing = [relation for relation in missing if ground.field(relation, split).stated >= _RARELY_STATED]
     if not missing:
         return None

@@ -37,6 +37,8 @@ _UNITS = {
     "g": "grams",
     "kg": "kilograms",
     "t": "tonnes",
+    "kWh": "kilowatt-hours",
+    "MWh": "megawatt-hours",
     "m³/s": "cubic metres per second",
     "m3/s": "cubic metres per second",
     "°C": "degrees Celsius",
@@ -96,8 +98,8 @@ def nouns(relation: Relation, split: str) -> Sequence[str]:
 
 
 def in_unit(unit: str) -> str:
-    """What follows a question for a number in ``unit``: `` in metres``, or nothing for a bare number."""
-    return f" in {_UNITS.get(unit, unit)}" if unit else ""
+    """What follows a question for a number in ``unit``: ``, in metres``, or nothing for a bare number or people."""
+    return f", in {_UNITS.get(unit, unit)}" if unit not in ("", "people", "inhabitants") else ""
 
 
 def with_article(noun: str) -> str:

@@ -162,7 +162,7 @@ _add(
     "borders",
     "Geography > Land boundaries > border countries",
     "borders",
-    "a country that borders {} | a neighbour of {} by land | a country that {} has a land border with",
+    "the countries that border {} | the neighbours of {} by land | the countries that {} has a land border with",
     "Which countries border {}? | What are the neighbours of {} by land? | With which countries does {} have a land border?",
 )
 _add(

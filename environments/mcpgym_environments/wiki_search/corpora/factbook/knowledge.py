@@ -76,6 +76,11 @@ class FactbookKnowledge:
         fact = FACTS[relation]
         return Evidence(entity.key, heading_of(self._countries[entity.key], fact.category, fact.field))
 
+    def silent(self, entity: Entity, relation: str) -> bool:
+        """Whether the Factbook has no text at all where the fact would stand."""
+        fact = FACTS[relation]
+        return not self._countries[entity.key].text(fact.category, fact.field, fact.part)
+
     def _read(self, fact: Fact, country: Country) -> tuple[Value, ...]:
         text = country.text(fact.category, fact.field, fact.part)
         if not text or "\n" in text:
