@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ import pytest
 from wiki_toys import TOWNS, ToyCorpus, many, page
 
 from mcpgym.errors import ConfigurationError, UnknownNameError
-from mcpgym_environments.wiki_search.building import Progress, cache_folder, is_built, open_library
+from mcpgym_environments.wiki_search.building import Progress, ProgressLine, cache_folder, is_built, open_library
 from mcpgym_environments.wiki_search.pages import Page, Problems
 from mcpgym_environments.wiki_search.sqlite_files import LibraryDamaged
 from mcpgym_environments.wiki_search.store import StoredCorpus, write_pages
@@ -204,6 +205,15 @@ def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         open_library(ToyCorpus(TOWNS), folder=tmp_path / "file")
 
 
+def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object) -> int:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("mcpgym_environments.wiki_search.building.write_pages", full)
+    with pytest.raises(ConfigurationError, match="disk is full; set MCPGYM_CACHE"):
+        open_library(ToyCorpus(TOWNS), folder=tmp_path)
+
+
 def test_an_unknown_engine_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     corpus = ToyCorpus(TOWNS)
     with pytest.raises(UnknownNameError, match="tantivi"):
@@ -264,3 +274,43 @@ def test_a_library_of_one_page_of_nothing_works(tmp_path: Path) -> None:
     assert library.search("anything") == []
     assert library.nearest("anything") == []
     assert page("x").sections == ()
+
+
+FORKING = """
+import os, sys
+sys.path[:0] = [sys.argv[2]]
+from pathlib import Path
+from wiki_toys import ToyCorpus, many
+from mcpgym_environments.wiki_search.building import open_library
+library = open_library(ToyCorpus(many(100)), "fts5", folder=Path(sys.argv[1]))
+expected = library.search("marker7 marker8")
+child = os.fork()
+same = all(library.search("marker7 marker8") == expected for _ in range(50))
+if not child:
+    os._exit(0 if same else 1)
+sys.exit(os.waitpid(child, 0)[1] or not same)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no processes")
+def test_a_library_serves_a_process_that_is_forked(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FORKING, str(tmp_path), str(Path(__file__).parent)]
+    assert subprocess.run(command, timeout=60).returncode == 0
+
+
+def test_progress_is_shown_only_where_it_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("mcpgym_environments.wiki_search.building.time.monotonic", lambda: now[0])
+    show = ProgressLine()
+    for second, done in ((0.5, 10), (1.5, 400), (2, 1_500), (40, 30_000)):
+        now[0] = second
+        show(Progress("reading", done, 50_000))
+    now[0] = 41
+    show(Progress("indexing", 7, None))
+    assert capsys.readouterr().err.splitlines() == [
+        "wiki-search: reading 400 of 50,000 pages",
+        "wiki-search: reading 30,000 of 50,000 pages",
+        "wiki-search: indexing 7 sections",
+    ]

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -74,9 +75,9 @@ def open_library(
             return opened
         try:
             _build(place, corpus, engine, hear)
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:
             raise ConfigurationError(
-                f"cannot build the search index in {place.parent}: {error.strerror or error}; "
+                f"cannot build the search index in {place.parent}: {getattr(error, 'strerror', None) or error}; "
                 "set MCPGYM_CACHE to a folder that can be written and has room"
             ) from error
     raise ConfigurationError(f"{place} is damaged as soon as it is built: is the disk full or broken?")
@@ -128,8 +129,8 @@ def _pages_file(place: Path, corpus: Corpus) -> Path:
     return corpus.path if isinstance(corpus, StoredCorpus) else place / _PAGES
 
 
-def _marker(place: Path, corpus: Corpus) -> Path | None:
-    return None if isinstance(corpus, StoredCorpus) else place / DAMAGED
+def _is_stored(corpus: Corpus) -> bool:
+    return isinstance(corpus, StoredCorpus)
 
 
 def _folder_of(engine: Engine) -> str:
@@ -138,28 +139,38 @@ def _folder_of(engine: Engine) -> str:
 
 def _open(place: Path, corpus: Corpus, engine: str) -> Library | None:
     """The library in ``place``, or None where it is not there, not whole, or lacks the engine's index."""
-    try:
-        sizes: dict[str, int] = json.loads((place / _MANIFEST).read_bytes())["files"]
-        if next(place.rglob(DAMAGED), None) or any(
-            (place / name).stat().st_size != size for name, size in sizes.items()
-        ):
-            return None
-        stored = StoredPages(_pages_file(place, corpus), _marker(place, corpus))
-        chosen = engine_named(engine, stored.pages)
-        if not any(name.startswith(_folder_of(chosen) + "/") for name in sizes):
-            stored.pool.close()
-            return None
-        index = chosen.open(place / _folder_of(chosen))
-    except (OSError, ValueError, KeyError, TypeError, LibraryDamaged):
+    stored = _open_pages(place, corpus)
+    if stored is None:
         return None
-    except ConfigurationError:
-        if isinstance(corpus, StoredCorpus):
-            raise
-        engine_named(engine, 0)
+    chosen = engine_named(engine, stored.pages)
+    folder = place / _folder_of(chosen)
+    try:
+        index = chosen.open(folder) if folder.is_dir() else None
+    except (OSError, LibraryDamaged):
+        index = None
+    if index is None:
+        stored.pool.close()
         return None
     with contextlib.suppress(OSError):
         os.utime(place)
     return Library(stored, index, chosen.name)
+
+
+def _open_pages(place: Path, corpus: Corpus) -> StoredPages | None:
+    """The pages in ``place``, or None where it is not there or anything in it is not as it was written."""
+    try:
+        sizes: dict[str, int] = json.loads((place / _MANIFEST).read_bytes())["files"]
+        if next(place.rglob(DAMAGED), None) is not None:
+            return None
+        if any((place / name).stat().st_size != size for name, size in sizes.items()):
+            return None
+        return StoredPages(_pages_file(place, corpus), None if _is_stored(corpus) else place / DAMAGED)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, LibraryDamaged):
+        return None
+    except ConfigurationError:
+        if _is_stored(corpus):
+            raise
+        return None
 
 
 def _build(place: Path, corpus: Corpus, engine: str, hear: Callable[[Progress], None]) -> None:
@@ -174,15 +185,13 @@ def _build(place: Path, corpus: Corpus, engine: str, hear: Callable[[Progress], 
         new = place.with_name(f"{place.name}.building-{os.getpid()}")
         new.mkdir()
         try:
-            kept = _kept(place, corpus)
-            if not isinstance(corpus, StoredCorpus):
-                if kept:
-                    _link(place / _PAGES, new / _PAGES)
-                else:
-                    write_pages(new / _PAGES, corpus, lambda done: hear(Progress("reading", done, corpus.size)))
+            stored = _open_pages(place, corpus)  # of which only this engine's index is missing
+            if stored is not None:
+                stored.pool.close()
+                shutil.copytree(place, new, copy_function=_link, dirs_exist_ok=True)
+            elif not _is_stored(corpus):
+                write_pages(new / _PAGES, corpus, lambda done: hear(Progress("reading", done, corpus.size)))
             _index(new, _pages_file(new, corpus), engine, hear)
-            if kept:
-                _keep_other_indexes(place, new)
             _write_manifest(new)
             _replace(new, place)
         except BaseException:
@@ -191,37 +200,18 @@ def _build(place: Path, corpus: Corpus, engine: str, hear: Callable[[Progress], 
         _forget_old(place, corpus)
 
 
-def _kept(place: Path, corpus: Corpus) -> bool:
-    """Whether the pages that are there are whole, so that only an engine's index is missing."""
-    try:
-        sizes: dict[str, int] = json.loads((place / _MANIFEST).read_bytes())["files"]
-        if next(place.rglob(DAMAGED), None) or any(
-            (place / name).stat().st_size != size for name, size in sizes.items()
-        ):
-            return False
-        StoredPages(_pages_file(place, corpus)).pool.close()
-    except (OSError, ValueError, KeyError, TypeError, ConfigurationError, LibraryDamaged):
-        return False
-    return True
-
-
 def _index(new: Path, pages: Path, engine: str, hear: Callable[[Progress], None]) -> None:
     stored = StoredPages(pages)
     try:
         chosen = engine_named(engine, stored.pages)
         folder = new / _folder_of(chosen)
+        shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         total = stored.sections
         hear(Progress("indexing", 0, total))
         chosen.build(folder, stored.rows(), lambda done: hear(Progress("indexing", done, total)))
     finally:
         stored.pool.close()
-
-
-def _keep_other_indexes(place: Path, new: Path) -> None:
-    for other in place.iterdir():
-        if other.is_dir() and not (new / other.name).exists():
-            shutil.copytree(other, new / other.name, copy_function=_link)
 
 
 def _link(old: str | Path, new: str | Path) -> None:
@@ -233,6 +223,7 @@ def _link(old: str | Path, new: str | Path) -> None:
 
 
 def _write_manifest(folder: Path) -> None:
+    (folder / _MANIFEST).unlink(missing_ok=True)  # of the library that this one has files of: not to be written to
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
     with (folder / _MANIFEST).open("w", encoding="utf-8") as out:

@@ -73,12 +73,15 @@ class Pool:
         self._uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         self._idle: list[_Reader] = []
         self._closed = False
+        self._process = os.getpid()
 
     @contextlib.contextmanager
     def connection(self, seconds: float | None = None) -> Iterator[sqlite3.Connection]:
         """A connection for a moment. After ``seconds`` what it does is interrupted (an OperationalError says so)."""
         if self._closed:
             raise LibraryClosed("this library is closed")
+        if self._process != os.getpid():  # a process that was forked has connections of its own
+            self._process, self._idle = os.getpid(), []
         try:
             connection = self._idle.pop()
         except IndexError:

@@ -51,6 +51,7 @@ class Fts5:
 
     def open(self, folder: Path) -> Fts5Index:
         """Open it."""
+        (folder / _FILE).stat()  # its absence shows here, not at the first search
         return Fts5Index(folder / _FILE)
 
 

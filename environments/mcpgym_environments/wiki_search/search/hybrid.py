@@ -23,7 +23,6 @@ BEGINNING = 250
 RANK_OFFSET = 60
 """Cormack's k: how much less the first rank is worth than it would be alone."""
 _BATCH = 256
-_WORDS = "words"
 _VECTORS = "vectors.npy"
 _FIRSTS = "firsts.npy"
 
@@ -48,8 +47,8 @@ class Hybrid:
                     begins.append((row.number, f"{title}. {row.text[:BEGINNING].partition(chr(10) * 2)[0]}"))
                 yield row
 
-        (folder / _WORDS).mkdir()
-        self._words.build(folder / _WORDS, noted(), lambda number: None)
+        self._place(folder).mkdir()
+        self._words.build(self._place(folder), noted(), lambda number: None)
         embedder = Embedder.shared()
         vectors = np.lib.format.open_memmap(
             folder / _VECTORS, mode="w+", dtype=np.float32, shape=(len(begins), DIMENSIONS)
@@ -63,7 +62,10 @@ class Hybrid:
 
     def open(self, folder: Path) -> HybridIndex:
         """Open them."""
-        return HybridIndex(folder, self._words.open(folder / _WORDS))
+        return HybridIndex(folder, self._words.open(self._place(folder)))
+
+    def _place(self, folder: Path) -> Path:
+        return folder / f"{self._words.name}-{self._words.version}"
 
 
 class HybridIndex:
