@@ -18,6 +18,7 @@ def verdicts(report: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)  # some thirty processes are started
 @pytest.mark.parametrize("name", IN_CI)
 def test_a_report_says_what_the_doctor_says(name: str) -> None:
     written = verdicts(REPORTS / f"{name}.md")
