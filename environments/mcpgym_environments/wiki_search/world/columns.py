@@ -35,6 +35,8 @@ ADULT, PRIME = 22, 44  # the ages at which people do what they are known for; no
 def counts_of(pages: int) -> dict[str, int]:
     """How many things of each kind a world of ``pages`` pages has."""
     counts = {kind: max(fewest, pages * share // 1000) for kind, (share, fewest) in SHARES.items()}
+    # In a small world, too, nobody should be able to guess a country.
+    counts["country"] = max(counts["country"], min(24, pages // 50))
     # What rounding left over, or the fewest took, is made up with people and places.
     spare = pages - sum(counts.values())
     for kind in ("person", "settlement", "work", *SHARES):

@@ -63,9 +63,8 @@ class Titles:
         forms = ("Kingdom of {}", "Republic of {}", "Federation of {}", "Grand Duchy of {}", "Free State of {}")
         self._fill("country", names, {row: (pick(forms).format(name),) for row, name in enumerate(names)})
         self.coins, self.languages, self.ranges = [], [], []
-        for name, culture in zip(names, cultures, strict=True):
-            stem = name.rstrip("aeiouy")
-            self.coins.append(f"{stem}ian {pick(vocabulary.COINS)}")
+        for culture in cultures:
+            self.coins.append(pool.word(CULTURES[culture], ("a", "en", "is", "or"), f"{{}} {pick(vocabulary.COINS)}"))
             self.languages.append(pool.word(CULTURES[culture], ("ic", "ish", "ese", "an")))
             self.ranges.append(pool.word(CULTURES[culture], CULTURES[culture].lands, f"{{}} {pick(vocabulary.RANGES)}"))
         shapes = ("{} Province", "Upper {}", "{} Coast", "{}", "{}", "Lower {}", "{} Valley", "{} Marches")
