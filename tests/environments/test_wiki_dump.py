@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import random
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -173,11 +174,22 @@ def test_wikitext_is_read_as_it_is_shown(wikitext: str, text: str) -> None:
     assert oddity == ""
 
 
-def test_wikitext_that_nests_too_deeply_is_read_without_its_templates() -> None:
-    text = "Before [[a|b]]. " + "{{a|" * 3000 + "x" + "}}" * 3000 + "\n== Part ==\n" + "<div>" * 3000 + "after"
-    document, _ = read_wikitext(text, "T")
+@pytest.mark.parametrize(
+    "unit", ["{{a|", "{|\n", "<b>", "[http://a ", "[[", "<!--", "<ref>", "*", "{{a|[[", "( ", "''"]
+)
+def test_wikitext_that_would_take_the_parser_hours_is_read_without_it(unit: str) -> None:
+    begun = time.process_time()
+    document, _ = read_wikitext("Before [[a|b]].\n== Part ==\nafter " + unit * 100_000, "T")
+    assert time.process_time() - begun < 3
+    assert document.sections[0].text == "Before b."
+    assert document.sections[1].text.startswith("after")
+
+
+def test_wikitext_that_nests_too_deeply_says_so() -> None:
+    document, oddity = read_wikitext("Before [[a|b]]. " + "{{a|" * 500 + "x" + "}}" * 500 + " After.", "T")
     assert document.sections[0].text.startswith("Before b.")
-    assert "after" in document.sections[-1].text
+    assert document.sections[0].text.endswith("After.")
+    assert oddity == "nested too deeply: read without its templates"
 
 
 @given(st.text(alphabet="[]{}|=*#:;'<>/!-\n abrefT\ue000&", max_size=120))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -161,13 +162,15 @@ def test_any_markdown_and_any_html_is_read_without_an_error(text: str) -> None:
             assert "\0" not in section.text
 
 
-def test_html_that_nests_without_end_is_left_out_and_other_html_is_not(tmp_path: Path) -> None:
+def test_what_nests_without_end_is_left_out_and_the_rest_is_not(tmp_path: Path) -> None:
+    (tmp_path / "open.md").write_text("[" * 500_000)
+    (tmp_path / "open.jsonl").write_text(json.dumps({"title": "A", "text": "![[" * 200_000}))
     (tmp_path / "deep.html").write_text("<div>" * 500_000 + "deep")
     (tmp_path / "sly.html").write_text("<DIV></x>" * 500_000 + "deep")
     (tmp_path / "long.html").write_text("<p>a" * 5000 + "<div>b</div>" * 5000 + "<ul>" + "<li>c" * 5000)
     pages, problems = read(f"folder:{tmp_path}")
     assert [page.key for page in pages] == ["long.html"]
-    assert problems.counts == {"unreadable file": 2}
+    assert problems.counts == {"unreadable file": 3, "bad record": 1}
     nested = read_html("<div>" * 1500 + "deep" + "</div>" * 1500)
     assert nested.sections[0].text == "deep"
 

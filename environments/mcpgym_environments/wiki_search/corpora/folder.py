@@ -14,8 +14,9 @@ from urllib.parse import unquote, urlsplit
 from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.corpora.decoding import NotText, decode
 from mcpgym_environments.wiki_search.corpora.files import LOADERS
-from mcpgym_environments.wiki_search.corpora.html import NestedTooDeeply, read_html
+from mcpgym_environments.wiki_search.corpora.html import read_html
 from mcpgym_environments.wiki_search.corpora.markdown import Document, read_markdown, title_of
+from mcpgym_environments.wiki_search.corpora.nesting import NestedTooDeeply
 from mcpgym_environments.wiki_search.corpora.records import read_jsonl
 from mcpgym_environments.wiki_search.corpora.titles import Taken, renamed, told_apart
 from mcpgym_environments.wiki_search.corpora.writing import Writer, one_line, unique
@@ -118,15 +119,15 @@ class Folder:
         if text is None:
             return None
         ending = _ending(name)
-        if ending in _HTML:
-            try:
+        try:
+            if ending in _HTML:
                 return read_html(text, title=_name(name))
-            except NestedTooDeeply as error:
-                problems.note("unreadable file", f"{name}: {error}")
-                return None
-        title = _title(name, text)
-        if ending in _MARKDOWN:
-            return read_markdown(text, title)
+            title = _title(name, text)
+            if ending in _MARKDOWN:
+                return read_markdown(text, title)
+        except NestedTooDeeply as error:
+            problems.note("unreadable file", f"{name}: {error}")
+            return None
         writer = Writer(title)
         writer.verbatim(text)
         return Document(title, writer.sections())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpgym_environments.wiki_search.corpora.extras import needed
 from mcpgym_environments.wiki_search.corpora.markdown import Document
+from mcpgym_environments.wiki_search.corpora.nesting import NestedTooDeeply, tags_nest_deeper
 from mcpgym_environments.wiki_search.corpora.writing import Writer, one_line
 
 if TYPE_CHECKING:
@@ -27,16 +28,8 @@ _BLOCKS = """
 _LEFT_OUT_TAGS, _LEFT_OUT_NAMES, _BLOCK_TAGS = (frozenset(x.split()) for x in (_LEFT_OUT, _LEFT_OUT_CLASSES, _BLOCKS))
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _WHITE = re.compile(r"\s+")
-_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
-_SELDOM_CLOSED = frozenset(
-    """area base br col dd dt embed hr img input li link meta option p param rp rt source td th tr track wbr""".split()  # noqa: SIM905
-)
 DEEPEST = 2000
 """Elements within elements; the parser's time grows with the square of them."""
-
-
-class NestedTooDeeply(ValueError):
-    """The document is none that a person wrote: its elements nest deeper than :data:`DEEPEST`."""
 
 
 def read_html(markup: str, *, title: str = "", named: bool = False) -> Document:
@@ -46,7 +39,8 @@ def read_html(markup: str, *, title: str = "", named: bool = False) -> Document:
     A table's row is a line with `` | `` between the cells. Links are the addresses of ``<a href>`` as written.
     Raises ConfigurationError without selectolax, NestedTooDeeply for what would take hours.
     """
-    _refuse_depth(markup)
+    if tags_nest_deeper(markup, DEEPEST):
+        raise NestedTooDeeply(f"nests more than {DEEPEST} elements deep")
     tree = needed("selectolax.lexbor", "HTML").LexborHTMLParser(markup)
     first = tree.css_first("h1")
     own = one_line(_text_of(first)) if first is not None else ""
@@ -57,25 +51,6 @@ def read_html(markup: str, *, title: str = "", named: bool = False) -> Document:
     if tree.body is not None:
         reader.read(tree.body)
     return Document(title, reader.writer.sections(), links=reader.links)
-
-
-def _refuse_depth(markup: str) -> None:
-    """Count the elements that are open at once, near enough: those that are seldom closed end with their parents."""
-    unclosed: dict[str, int] = {}
-    depth = 0
-    for closing, name in _TAG.findall(markup):
-        name = name.lower()
-        if name in _SELDOM_CLOSED:
-            continue
-        count = unclosed.get(name, 0)
-        if not closing:
-            unclosed[name] = count + 1
-            depth += 1
-            if depth > DEEPEST:
-                raise NestedTooDeeply(f"nests more than {DEEPEST} elements deep")
-        elif count:
-            unclosed[name] = count - 1
-            depth -= 1
 
 
 def _text_of(node: Any) -> str:

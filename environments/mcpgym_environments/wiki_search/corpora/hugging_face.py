@@ -15,6 +15,7 @@ from typing import Any
 from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.corpora.extras import needed
 from mcpgym_environments.wiki_search.corpora.files import LOADERS
+from mcpgym_environments.wiki_search.corpora.nesting import NestedTooDeeply
 from mcpgym_environments.wiki_search.corpora.records import NotAPage, page_of_record
 from mcpgym_environments.wiki_search.corpora.titles import told_apart
 from mcpgym_environments.wiki_search.pages import Page, Problems
@@ -71,7 +72,7 @@ class HuggingFace:
             text = next((row[field] for field in ("text", "content", "markdown", "body") if row.get(field)), None)
             try:
                 yield page_of_record({**row, "text": text}, str(number))
-            except NotAPage as error:
+            except (NotAPage, NestedTooDeeply) as error:
                 problems.note("bad record", f"row {number}: {error}; its fields are {', '.join(map(str, row))}")
 
     def _data(self) -> Any:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
+from mcpgym_environments.wiki_search.corpora.nesting import NestedTooDeeply, brackets_nest_deeper
 from mcpgym_environments.wiki_search.corpora.writing import Writer, one_line
 from mcpgym_environments.wiki_search.pages import Section
 
@@ -22,6 +23,9 @@ _HEAD = 4000
 """Characters at the beginning in which the heading that names the page is looked for."""
 
 
+_DEEPEST = 1000
+
+
 @dataclass(slots=True)
 class Document:
     """What a file holds, before it is known how its page is called; ``links`` are as written (paths or titles)."""
@@ -32,6 +36,7 @@ class Document:
     links: list[str] = field(default_factory=list)
 
 
+@lru_cache(maxsize=4)
 def title_of(text: str) -> str:
     """The title that the front matter or the first heading of the first level gives; empty where none does."""
     front, body = _split(text)
@@ -44,8 +49,11 @@ def read_markdown(text: str, title: str) -> Document:
     """The page that ``text`` is, under ``title``: see :func:`title_of`; the heading that gave it makes no section.
 
     ``#`` begins a heading only where Markdown says so: never within code.
+    Raises NestedTooDeeply for more square brackets that are not closed than anybody writes.
     """
     front, body = _split(text)
+    if brackets_nest_deeper(body.replace("{", ""), _DEEPEST):
+        raise NestedTooDeeply(f"has more than {_DEEPEST} brackets that are not closed")
     links: list[str] = []
     writer = Writer(title)
     tokens = _parser().parse(body)

@@ -10,6 +10,7 @@ from typing import Any
 
 from mcpgym_environments.wiki_search.corpora.extras import needed
 from mcpgym_environments.wiki_search.corpora.markdown import Document
+from mcpgym_environments.wiki_search.corpora.nesting import brackets_nest_deeper, tags_nest_deeper
 from mcpgym_environments.wiki_search.corpora.templates import is_infobox, rendered_template, shown_fields
 from mcpgym_environments.wiki_search.corpora.writing import Writer, one_line
 
@@ -19,13 +20,17 @@ _PRIVATE = re.compile("[\ue000-\ue003]")
 _SWITCH = re.compile(r"__[A-Z]{3,}__")
 _QUOTES = re.compile(r"'{2,5}")
 _LIST = re.compile(r"([*#:;]+)\s*(.*)")
+_LONG_MARKS = re.compile(r"^([*#:;]{20})[*#:;]+", re.MULTILINE)
 _RULE = re.compile(r"-{4,}")
-_SIMPLE = re.compile(r"<ref[^>]*/>|<ref.*?</ref>|<!--.*?-->|\{\{[^{}]*\}\}|<[^<>]*>", re.DOTALL)
+_SIMPLE = re.compile(r"\{\{[^{}]*\}\}|<[^<>]*>")
+_REFERENCE = re.compile(r"<ref(?=[\s>/])[^<>]*>", re.IGNORECASE)
 _DROPPED_TAGS = frozenset(
     {"ref", "references", "gallery", "imagemap", "timeline", "score", "templatestyles", "graph", "mapframe", "maplink"}
 )
 _VERBATIM_TAGS = frozenset({"pre", "source", "syntaxhighlight", "poem"})
 _FILES = frozenset({"file", "image", "media", "category"})
+_DEEPEST = 100
+"""Tags, templates and links that may be open at once: the parser's time grows with the square of them."""
 _FILE_NUMBERS = (-2, 6, 14)
 
 
@@ -35,13 +40,15 @@ def read_wikitext(text: str, title: str, namespaces: Mapping[int, str] | None = 
     ``namespaces`` are the wiki's names of namespaces by number: pictures and categories are told by them. Links are
     titles. Tables are lines with `` | `` between the cells; an infobox gives such lines at the end of the lead.
     """
-    text = _SWITCH.sub("", _PRIVATE.sub("", text))
+    text = _without_references(_LONG_MARKS.sub(r"\1", _SWITCH.sub("", _PRIVATE.sub("", text))))
     dropped = set(_FILES)
     others: set[str] = set()
     for number, name in (namespaces or {}).items():
         (dropped if number in _FILE_NUMBERS else others).add(name.casefold())
     reader = _Reader(title, frozenset(dropped), frozenset(others - {""}))
     try:
+        if brackets_nest_deeper(text, 2 * _DEEPEST) or tags_nest_deeper(text, _DEEPEST, xml=True):
+            raise RecursionError
         reader.read(_parsed(text))
     except (RecursionError, ValueError, _parser_error()) as error:
         reader = _Reader(title, frozenset(dropped), frozenset(others))
@@ -49,6 +56,32 @@ def read_wikitext(text: str, title: str, namespaces: Mapping[int, str] | None = 
         name = "nested too deeply" if isinstance(error, RecursionError) else f"not understood ({error})"
         return Document(title, reader.sections(), links=reader.links), f"{name}: read without its templates"
     return Document(title, reader.sections(), links=reader.links), ""
+
+
+def _without_references(text: str) -> str:
+    """``text`` without comments and ``<ref>``: half of an article, which the parser would take most of its time for."""
+    text = _without(text, "<!--", "-->").partition("<!--")[0]  # one that is not closed hides the rest
+    kept, position = [], 0
+    while (found := _REFERENCE.search(text, position)) is not None:
+        kept.append(text[position : found.start()])
+        position = found.end()
+        if found[0].endswith("/>"):
+            continue
+        end = text.find("</ref>", position)
+        if end < 0:
+            position = found.start()
+            break
+        position = end + len("</ref>")
+    return "".join(kept) + text[position:]
+
+
+def _without(text: str, opening: str, closing: str) -> str:
+    """``text`` without what stands between the two, in one pass: what is not closed stays."""
+    kept, position = [], 0
+    while (start := text.find(opening, position)) >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
+        kept.append(text[position:start])
+        position = end + len(closing)
+    return "".join(kept) + text[position:]
 
 
 @lru_cache(maxsize=1)
@@ -92,9 +125,9 @@ class _Reader:
 
     def read_plainly(self, text: str) -> None:
         """Write out a page that cannot be parsed: without templates, tags and tables."""
+        text = _without(text, "\n{|", "\n|}")
         for _ in range(5):
             text = _SIMPLE.sub("", text)
-        text = re.sub(r"^\{\|.*?^\|\}", "", text, flags=re.DOTALL | re.MULTILINE)
         text = re.sub(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]", r"\1", text)
         for part in re.split(r"^(={2,6}[^=\n].*?={2,6})\s*$", text, flags=re.MULTILINE):
             if found := re.fullmatch(r"(={2,6})\s*(.*?)\s*={2,6}", part):
@@ -253,7 +286,7 @@ def _tags(node: Any, *names: str) -> Iterable[Any]:
 
 def _clean(text: str) -> str:
     """A line without marks of bold and italics, and without what a dropped template leaves: ``(; )``, `` ,``."""
-    text = _QUOTES.sub("", text)
+    text = _QUOTES.sub("", " ".join(text.split()))
     text = re.sub(r"\(\s*[;,]\s*", "(", text)
     text = re.sub(r"\s*\(\s*[;,]?\s*\)", "", text)
     return re.sub(r" +([,.;:)])(?=\s|$)", r"\1", text).strip()

@@ -17,7 +17,8 @@ from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.corpora.decoding import NotText, decode
 from mcpgym_environments.wiki_search.corpora.extras import needed
 from mcpgym_environments.wiki_search.corpora.files import LOADERS, existing_file, stamp_of
-from mcpgym_environments.wiki_search.corpora.html import NestedTooDeeply, read_html
+from mcpgym_environments.wiki_search.corpora.html import read_html
+from mcpgym_environments.wiki_search.corpora.nesting import NestedTooDeeply
 from mcpgym_environments.wiki_search.corpora.redirects import Redirects
 from mcpgym_environments.wiki_search.corpora.titles import told_apart
 from mcpgym_environments.wiki_search.corpora.writing import one_line, unique
