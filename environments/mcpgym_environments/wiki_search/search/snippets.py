@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 LONGEST = 200
 """Characters of a snippet."""
 _SEARCHED = 40_000
 """Characters of a text in which words are looked for."""
-_MARKS = 400
-"""Places of words that are weighed."""
+_MARKS = 40
+"""Places of a word that are weighed."""
 
 
 class _Shape(dict[int, str]):
@@ -44,36 +43,28 @@ def _best_start(text: str, words: Sequence[str], longest: int) -> int:
     """Where the window begins: at the place from which most different words follow, with some text before it."""
     if not words or len(text) <= longest:
         return 0
-    marks = [(found.start(), found.end(), found.lastindex or 0) for found in islice(_marks(text, words), _MARKS)]
+    shape = text.lower() if text.isascii() else text.translate(_SHAPE)
+    marks = sorted((start, which) for which, word in enumerate(words) for start in _places(shape, word))
     best, most = 0, 0
     room = longest * 3 // 4
-    for place, (begin, _, _) in enumerate(marks):
-        seen: set[int] = set()
-        for _, end, which in marks[place:]:
-            if end > begin + room:
-                break
-            seen.add(which)
+    for place, (begin, _) in enumerate(marks):
+        seen = {which for _, which in marks[place : bisect_right(marks, (begin + room, len(words)))]}
         if len(seen) > most:
             best, most = begin, len(seen)
     return max(0, best - longest // 6)
 
 
-def _marks(text: str, words: Sequence[str]) -> Iterator[re.Match[str]]:
-    """The places of words in a text; a place's ``lastindex`` says which word, from 1."""
-    shape = text.lower() if text.isascii() else text.translate(_SHAPE)
-    return _pattern(tuple(words)).finditer(shape)
-
-
-@functools.lru_cache(maxsize=256)
-def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    pattern = "|".join(f"({_stem(word)})" for word in words)
-    return re.compile(rf"(?<![^\W_])(?:{pattern})")
-
-
-def _stem(word: str) -> str:
-    """A pattern for a word and its inflections."""
-    kept = word if len(word) < 5 else word[: max(4, len(word) - 3)]
-    return re.escape(kept) + (r"\w*" if len(word) >= 5 else r"s?\b")
+def _places(shape: str, word: str) -> Iterator[int]:
+    """Where the word begins, or an inflection of it; the first of many."""
+    stem = word if len(word) < 5 else word[: max(4, len(word) - 3)]
+    start, found = shape.find(stem), 0
+    while start >= 0 and found < _MARKS:
+        end = start + len(stem)
+        is_whole = len(word) >= 5 or not shape[end : end + 1].isalnum() or shape[end : end + 1] == "s"
+        if is_whole and not shape[start - 1 : start].isalnum():
+            yield start
+            found += 1
+        start = shape.find(stem, end)
 
 
 def _cut(text: str, start: int, longest: int) -> str:
