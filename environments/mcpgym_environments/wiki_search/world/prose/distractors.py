@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..columns import PRESENT
 from ..relations import FACTS
 from .facts import Links, Random, Teller, Told
-from .subjects import Subject, capital
+from .subjects import capital
 from .wording import Wording
 
 _CONTRASTS = ("by contrast,", "for comparison,", "on the other hand,", "to take another case,")
@@ -15,6 +15,7 @@ _ALIKE = (
     "nearly of the same name,",
     "a name that only sounds alike,",
 )
+_NAMESAKES = ("not to be mistaken for {},", "no relation of {},")
 _MISTAKEN = (
     "Older books give {v} for the {label}, which is an error.",
     "The statement that the {label} is {v} has been shown to be false.",
@@ -34,7 +35,7 @@ class Distractors:
         self._counts = teller.knowledge.columns.counts
         self._similar = teller.knowledge.titles.similar
 
-    def make(self, told: list[Told], kind: str, row: int, who: Subject, random: Random, links: Links) -> str:
+    def make(self, told: list[Told], kind: str, row: int, random: Random, links: Links) -> str:
         """A sentence beside the facts that a section tells of a thing; empty where none fits."""
         fact = told[int(random() * len(told))]
         relation = fact.relation
@@ -57,7 +58,11 @@ class Distractors:
             return _MISTAKEN[int(random() * len(_MISTAKEN))].format(v=text, label=label)
         name = self._teller.mention(kind, other)
         links[self._teller.knowledge.titles.names[kind][other]] = None
-        aside = (_ALIKE if confused else _CONTRASTS)[int(random() * 4)].format(who.name)
+        title = self._teller.knowledge.titles.names[kind][row]
+        asides = _ALIKE if confused else _CONTRASTS
+        if confused and name.partition(" (")[0] == title.partition(" (")[0]:
+            asides = _NAMESAKES
+        aside = asides[int(random() * len(asides))].format(self._teller.mention(kind, row))
         whose = self._teller.subject(kind, other)
         predicate = whose.fill(wording.predicates[int(random() * len(wording.predicates))], whose.pronoun, text)
         return f"{capital(name)}, {aside} {predicate}."

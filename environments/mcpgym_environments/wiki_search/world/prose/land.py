@@ -286,7 +286,7 @@ The [northern|southern|eastern|western] quarter is the oldest.
 [Orchards|Vineyards|Beet fields|Pastures] reach up to the first houses.
 The soil is [heavy|sandy|chalky|stony].
 [Hail|Fog|Wind|Snow] is frequent in [March|April|November].
-The [coach|post|railway] road passes at some distance.
+The [coach|post|mountain] road passes at some distance.
 Springs under the [hill|church|market] never run dry.
 
 settlement 2

@@ -71,7 +71,7 @@ event_opponent: Leader of the other side
 + saw {v} at the head of the other side | set {v} against the leading figure || brought {v} forward as the opposing leader
 - The other side was led by {v}. | The opposing leader was {v}. | On the other side stood {v} as leader. || At the head of the opposition was {v}.
 
-event_attendance: Participants
+event_attendance: Number of participants
 + involved {v} people | drew {v} participants || had {v} people present
 - The number of participants was {v}. | In all {v} people took part. | The rolls list {v} participants. || Those present numbered {v}.
 
@@ -109,7 +109,7 @@ ship_tonnage: Displacement
 + displaced {v} | had a displacement of {v} || was rated at {v} of displacement
 - Its displacement was {v}. | Fully laden it displaced {v}. | The papers give a displacement of {v}. || The water it displaced came to {v}.
 
-ship_crew: Crew
+ship_crew: Size of the crew
 + carried a crew of {v} | was manned by {v} hands || needed {v} hands to sail
 - Its crew numbered {v}. | The crew list has {v} names. | There were {v} people in its crew. || The size of its crew was {v}.
 

@@ -68,8 +68,8 @@ species_region: Native region
 - Its native region is {v}. | Outside {v} it is not found. | Its range is confined to {v}. || The only place to look for {o} is {v}.
 
 species_habitat: Habitat
-+ lives in {v} | prefers {v} || keeps to {v}
-- Its habitat is {v}. | Most sightings come from {v}, its habitat. | It is at home in {v}. || One should look for {o} in {v}.
++ prefers {v} | is a creature of {v} || keeps to {v}
+- Its habitat is {v}. | Most sightings come from {v}, its habitat. | Its chosen ground is {v}. || The right surroundings to look for {o} are {v}.
 
 species_length: Length
 + grows to a length of {v} | is {v} long when grown || measures {v} from end to end

@@ -88,7 +88,7 @@ institution_head: Head
 + is headed by {v} | is led by {v} || answers to {v} as its head
 - Its present head is {v}. | At its head stands {v}. | The office of head is held by {v}. || It is {v} who is in charge.
 
-institution_members: Members
+institution_members: Number of members
 + counts {v} people | has {v} people on its rolls || has a headcount of {v}
 - There are {v} people at {o}. | Its membership stands at {v}. | Some {v} people belong to {o}. || Its rolls run to {v} people.
 

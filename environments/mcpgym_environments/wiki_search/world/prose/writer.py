@@ -97,7 +97,8 @@ class Writer:
             added.append(_Planned(Told("", aliases[0]), remark=_ALIASES[kind]))
         if random() < dials.distractors:
             for _ in range(1 + (random() < dials.distractors / 2)):
-                if other := self._distractors.make(told, kind, row, who, random, links):
+                other = self._distractors.make(told, kind, row, random, links)
+                if other and not (added and added[-1].other[:12] == other[:12]):
                     added.append(_Planned(other=other))
         length = 30 * len(added) - SHORTEST
         for fact in told:
@@ -119,7 +120,10 @@ class Writer:
         if number == 0 and row in self._titles.similar[kind]:
             alike = self._titles.similar[kind][row]
             links[self._titles.names[kind][alike]] = None
-            sentences.insert(0, f"{who.named['S']} is not to be confused with {self._teller.mention(kind, alike)}.")
+            sentences.insert(
+                0,
+                f"{capital(self._teller.mention(kind, row))} is not to be confused with {self._teller.mention(kind, alike)}.",
+            )
         text = " ".join(sentences)
         return f"{text}\n\n{table}" if table and text else text or table
 
