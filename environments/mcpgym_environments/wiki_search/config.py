@@ -55,9 +55,9 @@ class WikiSearchConfig(Config):
     """The most facts in a row that a made question takes."""
     thoughts: bool = False
     """Whether the prompt asks to think inside <think> and </think> before each call, and the format is rewarded."""
-    max_lookups: int = Field(default=40, ge=1, le=1_000)
+    max_lookups: int = Field(default=60, ge=1, le=1_000)
     """How many searches, views and reads an episode has; after them only an answer can be submitted."""
-    max_characters: int = Field(default=40_000, ge=1_000, le=10_000_000)
+    max_characters: int = Field(default=60_000, ge=1_000, le=10_000_000)
     """How many characters the tools show in an episode; after them, likewise. Open questions have neither limit."""
     judge: str = ""
     """A model that is asked whether a submitted answer is right where the typed match says no, as
