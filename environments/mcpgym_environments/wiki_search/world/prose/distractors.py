@@ -15,7 +15,7 @@ _ALIKE = (
     "nearly of the same name,",
     "a name that only sounds alike,",
 )
-_NAMESAKES = ("not to be mistaken for {},", "no relation of {},")
+_NAMESAKES = ("not to be mistaken for {},", "a different person from {},")
 _MISTAKEN = (
     "Older books give {v} for the {label}, which is an error.",
     "The statement that the {label} is {v} has been shown to be false.",
@@ -59,7 +59,7 @@ class Distractors:
         name = self._teller.mention(kind, other)
         links[self._teller.knowledge.titles.names[kind][other]] = None
         title = self._teller.knowledge.titles.names[kind][row]
-        asides = _ALIKE if confused else _CONTRASTS
+        asides: tuple[str, ...] = _ALIKE if confused else _CONTRASTS
         if confused and name.partition(" (")[0] == title.partition(" (")[0]:
             asides = _NAMESAKES
         aside = asides[int(random() * len(asides))].format(self._teller.mention(kind, row))

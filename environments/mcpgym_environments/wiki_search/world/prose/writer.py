@@ -120,10 +120,8 @@ class Writer:
         if number == 0 and row in self._titles.similar[kind]:
             alike = self._titles.similar[kind][row]
             links[self._titles.names[kind][alike]] = None
-            sentences.insert(
-                0,
-                f"{capital(self._teller.mention(kind, row))} is not to be confused with {self._teller.mention(kind, alike)}.",
-            )
+            name, other = capital(self._teller.mention(kind, row)), self._teller.mention(kind, alike)
+            sentences.insert(0, f"{name} is not to be confused with {other}.")
         text = " ".join(sentences)
         return f"{text}\n\n{table}" if table and text else text or table
 
