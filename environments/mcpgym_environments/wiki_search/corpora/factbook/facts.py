@@ -148,7 +148,7 @@ _add(
     "independence_day",
     "Government > Independence",
     "day",
-    "the day on which {} became independent | the date of the independence of {} | the day of the independence of {}",
+    "the day on which {} became independent | the date of the independence of {} | the independence day of {}",
     "When did {} become independent? | On what date did {} gain its independence? | What is the date of the independence of {}?",
 )
 _add(
@@ -335,7 +335,7 @@ _add(
     "airports",
     "Transportation > Airports",
     "figure",
-    "the number of airports in {} | how many airports {} has | the count of the airports of {}",
+    "the number of airports in {} | how many airports {} has | the count of airports in {}",
     "How many airports does {} have? | How many airports are there in {}? | What is the number of airports in {}?",
 )
 _add(

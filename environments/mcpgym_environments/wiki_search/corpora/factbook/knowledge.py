@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from mcpgym_environments.wiki_search.knowledge import Entity, Evidence, Quantity
 
 _NO_COUNTRIES = frozenset({"ee", "xx"})
 _HOLDERS = ("UK", "US", "France", "Australia", "New Zealand", "Netherlands", "Norway", "Denmark", "China", "Finland")
-_PLURALS = ("Islands", "Bahamas", "Netherlands", "Philippines", "Maldives", "Comoros", "Seychelles", "Refuges")
+_PLURALS = ("Islands", "Bahamas", "Netherlands", "Philippines", "Maldives", "Comoros", "Seychelles", "Refuges", "Lands")
 
 
 class FactbookKnowledge:
@@ -77,9 +78,11 @@ class FactbookKnowledge:
         return Evidence(entity.key, heading_of(self._countries[entity.key], fact.category, fact.field))
 
     def silent(self, entity: Entity, relation: str) -> bool:
-        """Whether the Factbook has no text at all where the fact would stand."""
-        fact = FACTS[relation]
-        return not self._countries[entity.key].text(fact.category, fact.field, fact.part)
+        """Whether the Factbook has no text at all where the fact would stand: in the field, or for its year."""
+        fact, country = FACTS[relation], self._countries[entity.key]
+        if re.search(r"\b\d{4}$", fact.part):
+            return not country.text(fact.category, fact.field, fact.part)
+        return not country.fields.get(fact.category, {}).get(fact.field)
 
     def _read(self, fact: Fact, country: Country) -> tuple[Value, ...]:
         text = country.text(fact.category, fact.field, fact.part)

@@ -106,7 +106,8 @@ def _country(code: str, data: Mapping[str, Any]) -> Country:
     title = _TITLES.get(code) or re.sub(r"\s*\([^()]*\)$", "", "" if short in _NOTHING else short) or long
     aliases = [_without_brackets(short), short, long, _without_brackets(long), *_MORE_NAMES.get(code, ())]
     aliases += re.split(r",|;| or ", names.get("abbreviation", ""))
-    aliases += (_without_brackets(names.get(f"local {form} form", "")) for form in ("short", "long"))
+    for form in ("local short form", "local long form"):  # in several languages with strokes between
+        aliases += re.split(r"\s*/\s*", _without_brackets(names.get(form, "")))
     if title.startswith("The "):
         aliases.append(title)
         title = title[4:]
