@@ -232,7 +232,7 @@ _add(
     "region_species",
     "entity",
     "the species native to {} | the native species of {} | the animals native to {} | the species found only in {}",
-    "Which species are native to {}? | What are the native species of {}? | Which animals are found only in {}? | Which species does {} alone have?",
+    "Which species are native to {}? | What are the native species of {}? | Which animals are found only in {}? | Which species live nowhere but in {}?",
     object="species",
     functional=False,
     single=True,
@@ -356,13 +356,13 @@ _add(
 _add(
     "person_died",
     "date",
-    "the date of death of {} | the day {} died | the date on which {} died | the day of the death of {}",
+    "the date of death of {} | the day {} died | the date on which {} died | the death date of {}",
     "When did {} die? | On what date did {} die? | What is the date of death of {}? | On which day did {} die?",
 )
 _add(
     "person_deathplace",
     "entity",
-    "the place where {} died | the place of death of {} | the settlement in which {} died | the place of the death of {}",
+    "the place where {} died | the place of death of {} | the settlement in which {} died | the deathplace of {}",
     "Where did {} die? | In which settlement did {} die? | What is the place of death of {}? | At which place did {} die?",
     object="settlement",
 )

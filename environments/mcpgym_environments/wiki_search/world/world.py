@@ -13,7 +13,7 @@ from .prose.wording import Choice
 from .prose.writer import Dials, Writer
 from .relations import KINDS
 
-VERSION = "5"
+VERSION = "6"
 """Changes whenever the same seed gives other pages: indexes built before are built anew."""
 
 
