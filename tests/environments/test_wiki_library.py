@@ -329,3 +329,40 @@ def test_most_questions_about_the_world_find_the_page_they_are_about(tmp_path: P
                 found += knowledge.evidence(entity, name).page in keys
     assert asked > 100
     assert found >= 0.98 * asked
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("tied", [4_096, 20])
+def test_equals_come_in_the_order_of_the_corpus(
+    engine: str, tied: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "tantivy":
+        monkeypatch.setattr("mcpgym_environments.wiki_search.search.with_tantivy.TIED", tied)
+    pages = [page(f"T{n}x", "alike in every word" + (" and better better" if n == 250 else "")) for n in range(300)]
+    library = open_library(ToyCorpus(pages), engine, folder=tmp_path)
+    assert [hit.page_id for hit in library.search("alike", 8)] == [f"p{n}" for n in range(1, 9)]
+    expected = ["p251", *(f"p{n}" for n in range(1, 8))]
+    assert [hit.page_id for hit in library.search("alike better", 8)] == expected
+
+
+def test_the_same_text_finds_the_same_in_another_process(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    script = (
+        "import sys; sys.path[:0] = [sys.argv[2]]\n"
+        "from pathlib import Path\nfrom wiki_toys import ToyCorpus, many\n"
+        "from mcpgym_environments.wiki_search.building import open_library\n"
+        "library = open_library(ToyCorpus(many(80)), 'fts5', folder=Path(sys.argv[1]))\n"
+        "print([library.search(library.section(f'p{n}.2').text[:60]) for n in range(1, 40)], library.content)\n"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path / seed), str(Path(__file__).parent)],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
