@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from mcpgym_environments.wiki_search.entries import Hit, Link, PageEntry, SectionEntry, SectionText
 from mcpgym_environments.wiki_search.names import name_key, numbers_of, page_id, section_id
 from mcpgym_environments.wiki_search.pages import Problems
 from mcpgym_environments.wiki_search.search.engine import Found, Index
@@ -14,6 +14,8 @@ from mcpgym_environments.wiki_search.search.query import STOP_WORDS, Query, pars
 from mcpgym_environments.wiki_search.search.snippets import snippet
 from mcpgym_environments.wiki_search.search.spelling import LONGEST, SHORTEST, forms_of, nearest
 from mcpgym_environments.wiki_search.store import StoredPages
+
+__all__ = ["Hit", "Library", "Link", "PageEntry", "SectionEntry", "SectionText"]
 
 MOST_HITS = 100
 """Hits that one search gives at most."""
@@ -25,63 +27,6 @@ _NAMESAKES = 3
 _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
 _BETWEEN_NAMES = re.compile(r"[?!:;\"“”„«»]")
 _PAGE = "number, key, title, sections"
-
-
-@dataclass(frozen=True, slots=True)
-class PageEntry:
-    """A page. ``id`` is short and copyable (``p412``), from its place in the corpus; ``sections`` is their number."""
-
-    id: str
-    key: str
-    title: str
-    sections: int
-
-
-@dataclass(frozen=True, slots=True)
-class SectionEntry:
-    """A line of a page's table of contents; ``characters`` is the length of the section's text."""
-
-    id: str
-    page_id: str
-    heading: str
-    level: int
-    characters: int
-
-
-@dataclass(frozen=True, slots=True)
-class SectionText:
-    """A whole section; ``id`` is its page's with its place (``p412.3``)."""
-
-    id: str
-    page_id: str
-    page_key: str
-    title: str
-    heading: str
-    level: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link to another page; ``page_id`` is None where the corpus has no such page."""
-
-    title: str
-    page_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A page that search found, with the section that fits best; a higher ``score`` fits better.
-
-    ``snippet`` is at most 200 characters of the section around the words that matched, cut at words.
-    """
-
-    page_id: str
-    title: str
-    section_id: str
-    heading: str
-    snippet: str
-    score: float
 
 
 class Library:
