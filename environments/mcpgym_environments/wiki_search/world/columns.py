@@ -11,8 +11,8 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from . import vocabulary
-from .draws import Column, Draws
+from mcpgym_environments.wiki_search.world import vocabulary
+from mcpgym_environments.wiki_search.world.draws import Column, Draws
 
 PRESENT = 2020
 SHARES: dict[str, tuple[int, int]] = {  # of a thousand pages, and the fewest

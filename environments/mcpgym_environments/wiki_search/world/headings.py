@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..knowledge import Entity
+from mcpgym_environments.wiki_search.knowledge import Entity
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,11 @@ from functools import lru_cache
 import numpy as np
 
 from mcpgym.errors import ConfigurationError
-
-from ..knowledge import Entity, Evidence, Quantity, Relation, Value
-from .columns import SMALLEST, Columns
-from .headings import heading
-from .relations import FACTS, KINDS, RELATIONS
-from .titles import ARTICLES, Titles
+from mcpgym_environments.wiki_search.knowledge import Entity, Evidence, Quantity, Relation, Value
+from mcpgym_environments.wiki_search.world.columns import SMALLEST, Columns
+from mcpgym_environments.wiki_search.world.headings import heading
+from mcpgym_environments.wiki_search.world.relations import FACTS, KINDS, RELATIONS
+from mcpgym_environments.wiki_search.world.titles import ARTICLES, Titles
 
 
 class _Entities(Sequence[Entity]):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..knowledge import Relation, ValueKind
-from . import vocabulary
+from mcpgym_environments.wiki_search.knowledge import Relation, ValueKind
+from mcpgym_environments.wiki_search.world import vocabulary
 
 KINDS: dict[str, str] = {
     "country": "countries",

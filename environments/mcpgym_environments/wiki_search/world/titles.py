@@ -5,10 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from mcpgym.tasks import derive_seed
-
-from . import vocabulary
-from .columns import Columns
-from .names import CULTURES, Names
+from mcpgym_environments.wiki_search.world import vocabulary
+from mcpgym_environments.wiki_search.world.columns import Columns
+from mcpgym_environments.wiki_search.world.names import CULTURES, Names
 
 ARTICLES = {"river": "the", "species": "the", "event": "the", "ship": "the"}
 

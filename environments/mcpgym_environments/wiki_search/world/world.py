@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mcpgym.errors import ConfigurationError
-
-from ..knowledge import Entity
-from ..pages import Page, Problems
-from .knowledge import WorldKnowledge
-from .prose.wording import Choice
-from .prose.writer import Dials, Writer
-from .relations import KINDS
+from mcpgym_environments.wiki_search.knowledge import Entity
+from mcpgym_environments.wiki_search.pages import Page, Problems
+from mcpgym_environments.wiki_search.world.knowledge import WorldKnowledge
+from mcpgym_environments.wiki_search.world.prose.wording import Choice
+from mcpgym_environments.wiki_search.world.prose.writer import Dials, Writer
+from mcpgym_environments.wiki_search.world.relations import KINDS
 
 VERSION = "6"
 """Changes whenever the same seed gives other pages: indexes built before are built anew."""

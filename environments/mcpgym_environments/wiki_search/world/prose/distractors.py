@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..columns import PRESENT
-from ..relations import FACTS
-from .facts import Links, Random, Teller, Told
-from .subjects import capital
-from .wording import Wording
+from mcpgym_environments.wiki_search.world.columns import PRESENT
+from mcpgym_environments.wiki_search.world.prose.facts import Links, Random, Teller, Told
+from mcpgym_environments.wiki_search.world.prose.subjects import capital
+from mcpgym_environments.wiki_search.world.prose.wording import Wording
+from mcpgym_environments.wiki_search.world.relations import FACTS
 
 _CONTRASTS = ("by contrast,", "for comparison,", "on the other hand,", "to take another case,")
 _ALIKE = (

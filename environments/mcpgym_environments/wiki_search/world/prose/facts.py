@@ -6,12 +6,12 @@ from collections.abc import Callable
 from datetime import date
 from typing import NamedTuple
 
-from .. import vocabulary
-from ..knowledge import WorldKnowledge
-from ..relations import FACTS
-from ..titles import ARTICLES
-from .subjects import Subject, subject
-from .values import UNITS, day_texts, in_a_row
+from mcpgym_environments.wiki_search.world import vocabulary
+from mcpgym_environments.wiki_search.world.knowledge import WorldKnowledge
+from mcpgym_environments.wiki_search.world.prose.subjects import Subject, subject
+from mcpgym_environments.wiki_search.world.prose.values import UNITS, day_texts, in_a_row
+from mcpgym_environments.wiki_search.world.relations import FACTS
+from mcpgym_environments.wiki_search.world.titles import ARTICLES
 
 Links = dict[str, None]
 Random = Callable[[], float]

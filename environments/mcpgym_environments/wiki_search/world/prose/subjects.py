@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .values import with_article
+from mcpgym_environments.wiki_search.world.prose.values import with_article
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
-from . import land, makings, nature, people
+from mcpgym_environments.wiki_search.world.prose import land, makings, nature, people
 
 Choice = Literal["all", "train", "test"]
 _TABLES = (people, land, nature, makings)

@@ -7,15 +7,15 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...knowledge import Entity
-from ...pages import Page, Section
-from ..headings import PARTS, part_heading
-from ..knowledge import WorldKnowledge
-from ..relations import KINDS
-from .distractors import Distractors
-from .facts import Links, Random, Teller, Told
-from .subjects import Subject, capital
-from .wording import Choice, remarks, wordings
+from mcpgym_environments.wiki_search.knowledge import Entity
+from mcpgym_environments.wiki_search.pages import Page, Section
+from mcpgym_environments.wiki_search.world.headings import PARTS, part_heading
+from mcpgym_environments.wiki_search.world.knowledge import WorldKnowledge
+from mcpgym_environments.wiki_search.world.prose.distractors import Distractors
+from mcpgym_environments.wiki_search.world.prose.facts import Links, Random, Teller, Told
+from mcpgym_environments.wiki_search.world.prose.subjects import Subject, capital
+from mcpgym_environments.wiki_search.world.prose.wording import Choice, remarks, wordings
+from mcpgym_environments.wiki_search.world.relations import KINDS
 
 SHORTEST = 250
 """About how many characters a section has at least."""
