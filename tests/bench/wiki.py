@@ -269,7 +269,7 @@ def report(rows: list[dict[str, Any]], console: Console) -> None:
         )
     console.print(table)
     console.print(
-        "CPU seconds and memory of the process that builds (reading the pages not counted), then of the one that searches."
+        "CPU and memory of the process that builds (reading pages not counted), then of the one that searches."
     )
 
 
