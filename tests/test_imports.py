@@ -33,6 +33,14 @@ def imported(part: str) -> Iterator[tuple[str, Path]]:
             elif isinstance(node, ast.ImportFrom):
                 assert node.level == 0, f"{path}: write imports whole"
                 yield node.module or "", path
+            elif isinstance(node, ast.Call) and _by_name(node):
+                yield ast.literal_eval(node.args[0]), path
+
+
+def _by_name(node: ast.Call) -> bool:
+    """Whether a call imports what an extra brings, by its name."""
+    called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+    return called in ("needed", "import_module") and isinstance(node.args[0], ast.Constant)
 
 
 def named(lines: list[str]) -> set[str]:

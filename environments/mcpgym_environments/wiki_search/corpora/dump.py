@@ -150,7 +150,7 @@ def _opener(spec: str, path: Path) -> Callable[[], BufferedIOBase]:
         b"BZh": bz2.open,
         b"\x1f\x8b": gzip.open,
         b"\xfd7zXZ\0": lzma.open,
-        b"\x28\xb5\x2f\xfd": lambda file: needed("zstandard", spec, install="pip install zstandard").open(file, "rb"),
+        b"\x28\xb5\x2f\xfd": lambda file: needed("zstandard", spec).open(file, "rb"),
     }
     if magic.startswith(b"7z\xbc\xaf\x27\x1c"):
         raise ConfigurationError(f"{spec}: {path} is a 7z archive: unpack it first, or take the .bz2")
