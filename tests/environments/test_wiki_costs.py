@@ -53,6 +53,20 @@ def test_the_first_episode_begins_in_seconds_and_the_next_process_in_less(tmp_pa
     assert warm < cold
 
 
+def test_a_library_is_built_by_a_command_that_says_what_was_wrong(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("# Oder\n\nA river.")
+    (notes / "b.md").write_text("# Oder\n\nAnother.")
+    told = run("-m", "mcpgym_environments.wiki_search", f"corpus=folder:{notes}", cache=tmp_path / "cache")
+    assert ": 2 pages, searched by fts5; " in told
+    assert "title" in told.splitlines()[1]
+    command = [sys.executable, "-m", "mcpgym_environments.wiki_search", "corpus=folder:/no/such/place"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+
+
 @pytest.mark.slow
 def test_256_episodes_need_little_more_memory_than_one(tmp_path: Path) -> None:
     one, many = json.loads(run(str(HERE / "wiki_memory.py"), "2000", cache=tmp_path))

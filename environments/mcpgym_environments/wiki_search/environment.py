@@ -95,6 +95,10 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
         """The question of a task, with its answer; None where somebody asks their own."""
         return self._questions.question(task.split, int(task.id.rpartition("-")[2]))
 
+    def library(self) -> Library:
+        """The encyclopedia that all episodes share, built first where the cache has none."""
+        return self._shelf.library()
+
     async def _first(self, question: Question | None) -> Visit:
         return Visit(question, await asyncio.to_thread(self._shelf.library))
 

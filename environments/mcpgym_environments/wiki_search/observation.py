@@ -9,9 +9,10 @@ from mcpgym.messages import system, user
 from mcpgym_environments.wiki_search.library import Hit, PageEntry, SectionEntry, SectionText
 from mcpgym_environments.wiki_search.scoring.answers import LONGEST_ANSWER, NOT_ANSWERABLE_TEXT
 
-_TOOLS = """\
+_LOOKING = """\
 `search_pages` finds pages by words; `view_sections` lists the sections of a page; `read_section` gives the text of a \
-section; `submit_answer` hands in your answer, once, and ends the task."""
+section"""
+_TOOLS = f"{_LOOKING}; `submit_answer` hands in your answer, once, and ends the task."
 _ANSWER = f"""\
 Submit the bare answer, at most {LONGEST_ANSWER} characters: a name, a number with its unit, a date, yes or no, or \
 items with commas between them. If the encyclopedia does not say, submit: {NOT_ANSWERABLE_TEXT}"""
@@ -24,7 +25,8 @@ THOUGHTS = """
 In every turn, think first, briefly, inside <think> and </think>: What do I know, and what must I look up next? Then \
 call one tool."""
 OPEN_PROMPT = f"""\
-Somebody asks you questions; answer them from an encyclopedia, and say on which page it stands. {_TOOLS}"""
+Somebody asks you questions; answer them from an encyclopedia, and say on which page it stands. {_LOOKING}. \
+`submit_answer` ends the visit; there is no need for it."""
 
 INSTRUCTIONS = f"""\
 An encyclopedia to look things up in. {_TOOLS} A search shows the ids of pages (p412) and of sections (p412.3): copy \
