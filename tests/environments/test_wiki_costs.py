@@ -67,6 +67,22 @@ def test_a_library_is_built_by_a_command_that_says_what_was_wrong(tmp_path: Path
     assert done.stderr.startswith("error: ")
 
 
+FORKED = """
+import asyncio, os
+from mcpgym_environments.wiki_search.looking import apart
+assert asyncio.run(apart(len, "abc")) == 3
+if child := os.fork():
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+else:
+    os._exit(asyncio.run(asyncio.wait_for(apart(len, "abcde"), 10)))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_process_that_is_forked_looks_things_up_too(tmp_path: Path) -> None:
+    assert run("-c", FORKED, cache=tmp_path) == "5\n"
+
+
 @pytest.mark.slow
 def test_256_episodes_need_little_more_memory_than_one(tmp_path: Path) -> None:
     one, many = json.loads(run(str(HERE / "wiki_memory.py"), "2000", cache=tmp_path))

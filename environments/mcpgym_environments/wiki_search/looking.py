@@ -28,3 +28,7 @@ async def apart(look: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> 
 @cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1), thread_name_prefix="wiki-search")
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_threads.cache_clear)
