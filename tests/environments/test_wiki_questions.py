@@ -182,6 +182,47 @@ def test_no_constant_answer_does_well() -> None:
             assert answers.most_common(1)[0][1] <= 0.12 * answers.total(), (split, kind, answers.most_common(2))
 
 
+@pytest.mark.parametrize("split", SPLITS)
+def test_what_is_asked_does_not_tell_that_there_is_no_answer(split: str) -> None:
+    questions = Questions(world(), kinds=["chain", "not answerable"])
+    made = [questions.question(split, index) for index in range(1200)]
+
+    def opening(question: Question) -> str:
+        return " ".join(question.text.split()[:3])
+
+    without = Counter(opening(one) for one in made if one.kind == "not answerable")
+    answered = Counter(opening(one) for one in made if one.kind == "chain")
+    often = [words for words, count in without.items() if count >= 25]
+    assert len(often) >= 4
+    for words in often:
+        assert answered[words] >= 0.1 * without[words], (words, answered[words], without[words])
+    common = sum(min(answered[words], without[words]) for words in without)
+    assert common >= 0.4 * without.total(), (common, without.total())
+
+
+def test_a_wrong_claim_sounds_as_right_as_a_right_one() -> None:
+    """Names sound like their country's: a wrong one must not be from another."""
+    questions, columns = Questions(world(), kinds=["yes or no"], hops=[1]), world().columns
+    regions = {one.mention: one for one in world().entities("region")}
+    claims = Counter[bool]()
+    for index in range(2000):
+        made = questions.question("train", index)
+        (step, *_), claimed = made.path, [one for name, one in regions.items() if f"{name} the " in made.text]
+        if step.relation == "settlement_region" and claimed:
+            country = columns.of["region_country"][world().row(claimed[0])]
+            assert country == columns.settlement_country[world().row(entity_of(step.page))], made.text
+            assert isinstance(made.answer, YesNoAnswer)
+            claims[made.answer.yes] += 1
+    assert min(claims[True], claims[False]) > 10
+
+
+def test_whoever_heads_an_institution_works_for_it() -> None:
+    for institution in world().entities("institution"):
+        for head in world().values(institution, "institution_head"):
+            assert isinstance(head, Entity)
+            assert list(world().values(head, "person_employer")) == [institution]
+
+
 @pytest.mark.parametrize("kind", sorted(world().kinds))
 def test_names_of_a_kind_are_told_apart_when_they_are_judged(kind: str) -> None:
     names = Counter(name_key(name) for one in world().entities(kind) for name in (one.name, *one.aliases))

@@ -19,7 +19,7 @@ from mcpgym_environments.wiki_search.scoring.judging import judge
 from mcpgym_environments.wiki_search.scoring.writing import answer_text
 
 MOST_HOPS = 4
-GUESS = 0.05
+GUESS = 0.08
 _TRIES = 400
 """How often a question of one kind is tried, with new entities each time, before another kind is taken."""
 _PROBES = 3

@@ -15,6 +15,8 @@ from mcpgym_environments.wiki_search.questions.wording import CLOSED, NAME, NEST
 _SAMPLE = 300
 """How many entities tell how often a fact is stated, and how easily its value is guessed."""
 _DRAWS = 30
+_RARELY_STATED = 0.35
+"""What fewer entities than this state is not asked for where it is missing: that it is missing would be the guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,14 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The values of a relation over a split: how often there is one, and how often the most frequent one is right."""
+    """The values of a relation over a split.
+
+    ``stated``: how often there is one; ``asked``: how often there is one that an answer may be; ``guess``: how often
+    the most frequent one is right.
+    """
 
     stated: float
+    asked: float
     guess: float
 
 
@@ -162,10 +169,15 @@ class Ground:
         return None
 
     def asked(
-        self, random: Random, split: str, entity: Entity, seen: Sequence[str], form: int = NAME
+        self, random: Random, split: str, entity: Entity, seen: Sequence[str], form: int = NAME, doubtful: bool = False
     ) -> tuple[Relation, Value, str] | None:
-        """Something to ask of ``entity`` whose answer is hard to guess: its value, and a wording of the question."""
+        """Something to ask of ``entity`` whose answer is hard to guess: its value, and a wording of the question.
+
+        ``doubtful``: only of that which is in doubt (see :meth:`in_doubt`).
+        """
         for relation in self.shuffled(random, self.facts.get(entity.kind, ())):
+            if doubtful and not self.in_doubt(relation, split):
+                continue
             value = self.value(entity, relation)
             if value is None or (isinstance(value, Entity) and (value.key in seen or split_of(value.key) != split)):
                 continue
@@ -173,6 +185,27 @@ class Ground:
             if questions and self.field(relation, split).guess <= self.guess:
                 return relation, value, random.choice(questions)
         return None
+
+    def in_doubt(self, relation: Relation, split: str) -> bool:
+        """Whether one may ask for ``relation`` both where it is stated and where it is not."""
+        field = self.field(relation, split)
+        return field.guess <= self.guess and _RARELY_STATED <= field.stated < 1
+
+    def mistaken(self, random: Random, split: str, value: Entity) -> Entity | None:
+        """Another entity that one may take ``value`` for: they share a fact, as two rivers of one country do.
+
+        Nothing where there is none; any other of its kind where such a kind has no facts to share. Names from another
+        part of the world would tell a wrong answer by their sound.
+        """
+        ways = [way for way in self._ways.get(value.kind, ()) if not way.inverse_functional]
+        for way in self.shuffled(random, ways):
+            shared = self.value(value, way)
+            near = self.knowledge.subjects(way.name, shared) if shared is not None else ()
+            near = [one for one in near if one != value and split_of(one.key) == split]
+            if near:
+                return random.choice(near)
+        other = None if ways else self.draw(random, split, value.kind)
+        return None if other == value else other
 
     def measured(self, random: Random, entity: Entity, kinds: Sequence[str] = ("number", "date")) -> Iterator[Relation]:
         """The relations of ``entity`` that have a number or date, in any order."""
@@ -190,13 +223,17 @@ class Ground:
     def _measure(self, relation: Relation, split: str) -> Field:
         entities = self.knowledge.entities(relation.subject)
         stride = max(1, len(entities) // (_SAMPLE * 5))
-        met, counts = 0, Counter[Value]()
+        met, asked, counts = 0, 0, Counter[Value]()
         for row in range(0, len(entities), stride):
             entity = entities[row]
             if split_of(entity.key) == split:
                 met += 1
-                counts.update(self.knowledge.values(entity, relation.name)[:1])
+                values = self.knowledge.values(entity, relation.name)[:1]
+                counts.update(values)
+                asked += any(not isinstance(value, Entity) or split_of(value.key) == split for value in values)
                 if met == _SAMPLE:
                     break
         total = counts.total()
-        return Field(total / met if met else 0.0, max(counts.values()) / total if total else 1.0)
+        if not total:
+            return Field(0.0, 0.0, 1.0)
+        return Field(total / met, asked / met, max(counts.values()) / total)

@@ -29,8 +29,9 @@ from mcpgym_environments.wiki_search.scoring.answers import (
     YesNoAnswer,
 )
 
-_RARELY_STATED = 0.35
-"""What fewer entities than this state is not asked for where it is missing: that it is missing would be the guess."""
+_DOUBTFUL = 0.85
+"""How often a chain tries to ask for what is missing elsewhere (it mostly ends in something else): so that what is
+asked does not tell whether there is an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def chain(ground: Ground, random: Random, split: str, hops: int) -> Draft | None
     subject = ground.walk(random, split, hops - 1)
     if subject is None:
         return None
-    asked = ground.asked(random, split, subject.entity, subject.seen, subject.form)
+    doubtful = random.random() < _DOUBTFUL
+    asked = ground.asked(random, split, subject.entity, subject.seen, subject.form, doubtful)
     if asked is None:
         return None
     relation, value, question = asked
@@ -236,10 +238,11 @@ def yes_or_no(ground: Ground, random: Random, split: str, hops: int) -> Draft | 
         value = ground.value(subject.entity, relation)
         if not isinstance(value, Entity) or split_of(value.key) != split or value.key in subject.seen:
             continue
-        said = value if yes else ground.draw(random, split, value.kind)
         told = fitting(phrases(relation, split), subject.form)
-        if not told or said is None or (said == value) != yes or said.key in subject.seen:
+        wrong = ground.mistaken(random, split, value)  # looked for with yes, too, so that it tells nothing
+        if not told or wrong is None or wrong.key in subject.seen:
             continue
+        said = value if yes else wrong
         text = random.choice(wordings(_IS_IT, split)).format(said.mention, random.choice(told).format(subject.text))
         return drafted(sentence(text), YesNoAnswer(yes), (subject,), [ground.fact(subject.entity, relation, value)])
     return None
@@ -258,15 +261,21 @@ _IS_IT = (
 
 
 def not_answerable(ground: Ground, random: Random, split: str, hops: int) -> Draft | None:
-    """Something that is known of many others of its kind, and not of this one."""
+    """Something that is known of many others of its kind, and not of this one.
+
+    Each relation comes about as often as chains ask for it: nobody can tell by what is asked that there is no answer.
+    """
     subject = ground.walk(random, split, hops - 1)
     if subject is None:
         return None
-    missing = ground.missing(subject.entity)
-    missing = [relation for relation in missing if ground.field(relation, split).stated >= _RARELY_STATED]
+    missing = [relation for relation in ground.missing(subject.entity) if ground.in_doubt(relation, split)]
     if not missing:
         return None
-    questions = fitting(wordings(random.choice(missing).questions, split), subject.form)
+    relation = random.choice(missing)
+    field = ground.field(relation, split)
+    if random.random() * (1 - field.stated) > field.asked:
+        return None
+    questions = fitting(wordings(relation.questions, split), subject.form)
     if not questions:
         return None
     text = random.choice(questions).format(subject.text)

@@ -341,6 +341,8 @@ class Columns:
             start += len(seats)
             self.of[name] = np.full(size, -1, dtype=np.int64)
             self.of[name][seats[: len(taken)]] = taken
+            if name == "institution_head":  # whoever heads one works for it
+                self.of["person_employer"][taken] = seats[: len(taken)]
 
     def _countries(self) -> None:
         """What is true of a country because of its parts."""

@@ -12,7 +12,7 @@ from mcpgym_environments.wiki_search.world.prose.wording import Choice
 from mcpgym_environments.wiki_search.world.prose.writer import Dials, Writer
 from mcpgym_environments.wiki_search.world.relations import KINDS
 
-VERSION = "6"
+VERSION = "7"
 """Changes whenever the same seed gives other pages: indexes built before are built anew."""
 
 
