@@ -34,7 +34,7 @@ _MONTH = r"(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\
 _DAY = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th)?"
 _ERA = r"bce|bc|b\.c\.e\.|b\.c\.?|ad|a\.d\.?|ce|c\.e\.?"
 _YEAR = rf"(?P<ad>(?:ad|a\.d\.|ce) )?(?P<year>[0-9]{{1,4}})(?P<era> ?(?:{_ERA}))?"
-_WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?"
+_WEEKDAY = r"(?:(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\.?),? )?"
 _BEFORE = re.compile(r"^(?:(?:in|on) )?(?:the )?(?:year )?")
 _WRITTEN = tuple(
     re.compile(_WEEKDAY + pattern)

@@ -39,9 +39,12 @@ _NOT_ANSWERABLE = frozenset(
         "not said",
         "not given",
         "not mentioned",
+        "not specified",
         "not available",
         "not found",
         "not in encyclopedia",
+        "not in the encyclopedia",
+        "not stated in the encyclopedia",
         "cannot be answered",
         "can not be answered",
         "cannot be determined",
@@ -54,8 +57,10 @@ _NOT_ANSWERABLE = frozenset(
         "n/a",
     )
 )
-_SEPARATOR = re.compile(r"(?:\s*[,;\n]\s*(?:and\s+|&\s*)?|\s+(?:and|&)\s+)")
+_SEPARATOR = re.compile(r"(?:\s*[,;|\n](?:[\s,;|]*)(?:and\s+|&\s*)?|\s+(?:and|&)\s+)")
+_ENDS = " \t\n,;|"
 _BULLET = re.compile(r"^\s*(?:[-*•]|[0-9]{1,2}[.)])\s+", re.MULTILINE)
+_SAID_TWICE = re.compile(r"([^()]+) \(([^()]+)\)\.?")
 _MOST_TRIES = 2_000
 _CONVERSION_SLACK = Fraction(1, 200)
 
@@ -121,7 +126,7 @@ def _judge_one(answer: Answer, submitted: str) -> Verdict:
             accepted = {text_key(text), *map(text_key, aliases)}
             return _RIGHT if text_key(submitted) in accepted else Verdict(False, "other words")
         case YesNoAnswer(yes):
-            said = unwrap(fold(submitted))
+            said = unwrap(fold(submitted)).rstrip("!")
             if said not in _YES and said not in _NO:
                 return Verdict(False, "neither yes nor no")
             return _RIGHT if (said in _YES) == yes else Verdict(False, "the opposite")
@@ -153,6 +158,13 @@ def _judge_date(answer: DateAnswer, submitted: str) -> Verdict:
 
 
 def _judge_number(answer: NumberAnswer, submitted: str) -> Verdict:
+    """The number, or the number said twice, as in *864 km (537 mi)* and *twelve (12)*: both must be right."""
+    verdict = _judge_one_number(answer, submitted)
+    twice = None if verdict.correct else _SAID_TWICE.fullmatch(submitted)
+    return _RIGHT if twice and all(_judge_one_number(answer, said).correct for said in twice.groups()) else verdict
+
+
+def _judge_one_number(answer: NumberAnswer, submitted: str) -> Verdict:
     wanted = fold(answer.unit)
     gold = find_unit(wanted) if wanted else None
     reason = "not one number"
@@ -191,6 +203,7 @@ def _judge_list(items: tuple[Answer, ...], ordered: bool, submitted: str) -> Ver
             texts, text = [], submitted[1:-1]
         if texts:
             text = "\n".join(texts)
+    text = text.strip(_ENDS)
     cuts = [(found.start(), found.end()) for found in _SEPARATOR.finditer(text)]
     starts, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(text)]
     fitting: dict[tuple[int, int], int] = {}

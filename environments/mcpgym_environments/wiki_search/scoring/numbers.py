@@ -69,6 +69,7 @@ _HEDGE = re.compile(
     r"|(?: ?\((?:about|approx\.?|approximately|exactly|roughly|estimated|est\.?)\)"
     r"| (?:approx\.?|approximately|exactly))$"
 )
+_COMMA_BEHIND_SCALE = re.compile(r"(?:(?<=thousand)|(?<=illion)), ")
 _VULGAR = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3", "⅕": "1/5", "⅛": "1/8"}
 
 
@@ -190,7 +191,7 @@ def _compound(folded: str) -> Iterator[Written]:
 def _in_words(folded: str) -> Iterator[Written]:
     """*forty-two*, *one hundred and five thousand people*."""
     sign = -1 if folded.startswith("-") else 1
-    words = folded.removeprefix("-").replace("-", " ").split()
+    words = _COMMA_BEHIND_SCALE.sub(" ", folded.removeprefix("-").replace("-", " ")).split()
     count = 0
     while count < len(words) and words[count] in _WORDS:
         count += 1
