@@ -15,7 +15,10 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("reverse-text", {}),
     ("double-check", {}),
     ("wiki-search", {}),
-    ("wiki-search", {"kinds": "chain,list", "min_hops": 2, "thoughts": True, "max_lookups": 6, "section_characters": 200}),
+    (
+        "wiki-search",
+        {"kinds": "chain,list", "min_hops": 2, "thoughts": True, "max_lookups": 6, "section_characters": 200},
+    ),
 ]
 
 

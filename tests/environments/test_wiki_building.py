@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -262,9 +263,16 @@ def test_a_written_file_is_a_corpus_that_is_opened_where_it_lies(tmp_path: Path)
 def test_a_file_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no file"):
         StoredCorpus(tmp_path / "x")
-    (tmp_path / "x").write_text("hello")
+    for content in (b"hello", b"", b"SQLite format 3\0" * 40):
+        (tmp_path / "x").write_bytes(content)
+        with pytest.raises(ConfigurationError, match="not a file of pages"):
+            StoredCorpus(tmp_path / "x")
+    with contextlib.closing(sqlite3.connect(tmp_path / "other")) as other:
+        other.execute("CREATE TABLE theirs(a)")
+        other.commit()
     with pytest.raises(ConfigurationError, match="not a file of pages"):
-        StoredCorpus(tmp_path / "x")
+        StoredCorpus(tmp_path / "other")
+    (tmp_path / "other").unlink()
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 

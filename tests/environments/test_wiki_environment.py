@@ -237,6 +237,25 @@ def test_what_cannot_be_is_refused_with_what_can(config: dict[str, Any], wanted:
     assert wanted in str(raised.value)
 
 
+def test_what_is_wrong_with_pages_and_questions_is_said_when_they_are_first_used(
+    toy: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MCPGYM_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "pages").mkdir()
+    for name in "ab":
+        (tmp_path / "pages" / f"{name}.md").write_text("# A\n\nThe letter.")
+    lines = [
+        {"question": "What is A?", "answers": ["a letter"], "evidence": [["A", "A"]]},
+        {"question": "What is B?", "answers": ["a letter"], "evidence": [["B", "Use"]]},
+    ]
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    config = {"corpus": f"folder:{tmp_path / 'pages'}", "questions": str(tmp_path / "q.jsonl")}
+    play(configure(WikiSearch, config), [search("A")])
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("wiki-search: wrong with the source: duplicate title (1); such as ")
+    assert second.endswith("q.jsonl: no section 'Use' of a page 'B' is there to be evidence of 'What is B?'")
+
+
 def test_only_the_splits_that_have_tasks_are_there(toy: dict[str, Any]) -> None:
     with pytest.raises(UnknownNameError):
         configure(WikiSearch, {"corpus": toy["corpus"]}).tasks("train")

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from mcpgym.errors import ConfigurationError
 from mcpgym_environments.wiki_search.library import Library
-from mcpgym_environments.wiki_search.pages import Corpus
+from mcpgym_environments.wiki_search.pages import Corpus, Problems
 from mcpgym_environments.wiki_search.search.engine import Engine
 from mcpgym_environments.wiki_search.search.engines import engine_named
 from mcpgym_environments.wiki_search.sqlite_files import DAMAGED, LibraryDamaged
@@ -97,9 +97,11 @@ class ProgressLine:
     def __init__(self) -> None:
         self._started = self._shown = time.monotonic()
         self._stage = ""
+        self._heard = False
 
     def __call__(self, progress: Progress) -> None:
         """Show it, twice a second at most; in lines of their own, and rarely, where nobody watches a terminal."""
+        self._heard = True
         now = time.monotonic()
         watched = sys.stderr.isatty()
         if now - self._started < 1 or (now - self._shown < (0.5 if watched else 30) and progress.stage == self._stage):
@@ -109,6 +111,15 @@ class ProgressLine:
         unit = {"reading": "pages", "indexing": "sections"}.get(progress.stage, "")
         text = f"wiki-search: {progress.stage} {progress.done:,}{share} {unit}".rstrip()
         print(f"\r\033[K{text}" if watched else text, end="" if watched else "\n", file=sys.stderr, flush=True)
+
+    def finish(self, problems: Problems | None) -> None:
+        """Clear the line; where something was built, say what was wrong with the source."""
+        if self._stage and sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        if self._heard and problems and problems.counts:
+            counts = ", ".join(f"{kind} ({count:,})" for kind, count in sorted(problems.counts.items()))
+            example = next(iter(problems.examples.values()))[0]
+            print(f"wiki-search: wrong with the source: {counts}; such as {example!a}", file=sys.stderr, flush=True)
 
 
 def _name(corpus: Corpus) -> str:

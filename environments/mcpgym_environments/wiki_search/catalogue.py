@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,13 @@ class Catalogue:
                 self._made[split, index] = made
                 self._by_text.setdefault(made.text, made)
         return made
+
+    def first(self, count: int) -> Iterator[Question]:
+        """The first questions of each split."""
+        for split in SPLITS:
+            for index in range(min(count, self.count(split))):
+                if (made := self.question(split, index)) is not None:
+                    yield made
 
     def find(self, text: str) -> Question | None:
         """The question that is worded like this; all are looked through where it was not made here before."""

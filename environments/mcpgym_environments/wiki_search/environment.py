@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Annotated
 
@@ -24,7 +25,7 @@ from mcpgym.errors import UnknownNameError
 from mcpgym_environments.thinking import thinks_first
 from mcpgym_environments.wiki_search.catalogue import catalogue_of
 from mcpgym_environments.wiki_search.config import WikiSearchConfig
-from mcpgym_environments.wiki_search.gold import evidence_sections, fewest_calls
+from mcpgym_environments.wiki_search.gold import evidence_sections, fewest_calls, lost_evidence
 from mcpgym_environments.wiki_search.judge import Judge
 from mcpgym_environments.wiki_search.library import Library, PageEntry
 from mcpgym_environments.wiki_search.looking import apart
@@ -45,6 +46,8 @@ from mcpgym_environments.wiki_search.state import Visit
 
 LONGEST_QUERY = 200
 LONGEST_ID = 100
+LOOKED_OVER = 1_000
+"""Of how many questions of a file, in each split, it is said at the start where evidence is not to be found."""
 SPARE_CALLS = 10
 """How many calls an episode has beyond its lookups: for the answer, and for calls that cannot be made."""
 
@@ -97,10 +100,14 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
 
     def library(self) -> Library:
         """The encyclopedia that all episodes share, built first where the cache has none."""
-        return self._shelf.library()
+        return self._shelf.library(told=False)
 
     async def _first(self, question: Question | None) -> Visit:
-        return Visit(question, await asyncio.to_thread(self._shelf.library))
+        library = await asyncio.to_thread(self._shelf.library)
+        if self.config.questions and (lost := lost_evidence(library, self._questions.first(LOOKED_OVER))):
+            more = f" (and {len(lost) - 1:,} more)" if len(lost) > 1 else ""
+            print(f"wiki-search: {self.config.questions}: {lost[0]}{more}", file=sys.stderr, flush=True)
+        return Visit(question, library)
 
     @tool(title="Search", read_only=True)
     async def search_pages(

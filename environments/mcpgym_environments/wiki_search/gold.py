@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mcpgym_environments.wiki_search.knowledge import Evidence
 from mcpgym_environments.wiki_search.library import Library, SectionEntry
+from mcpgym_environments.wiki_search.questions.question import Question
 from mcpgym_environments.wiki_search.state import Visit
 
 
@@ -24,6 +27,17 @@ def evidence_sections(visit: Visit) -> set[str]:
     wanted = () if visit.question is None else visit.question.evidence
     found = [find_section(visit.library, evidence) for evidence in wanted]
     return {section.id for section in found if section is not None}
+
+
+def lost_evidence(library: Library, questions: Iterable[Question]) -> list[str]:
+    """What is named as evidence of ``questions`` and is not in ``library``, each once, in words."""
+    said = (
+        f"no section {evidence.heading!a} of a page {evidence.page!a} is there to be evidence of {question.text[:80]!a}"
+        for question in questions
+        for evidence in question.evidence
+        if find_section(library, evidence) is None
+    )
+    return list(dict.fromkeys(said))
 
 
 def fewest_calls(visit: Visit) -> int:

@@ -63,8 +63,10 @@ class Shelf:
             )
         return known
 
-    def library(self) -> Library:
+    def library(self, *, told: bool = True) -> Library:
         """The library, built first where the cache has none; that is told on standard error.
+
+        ``told``: with what was wrong with the source.
 
         Raises:
             ConfigurationError: the corpus or the engine is not to be had.
@@ -75,7 +77,9 @@ class Shelf:
             if self._library is None:
                 from mcpgym_environments.wiki_search.building import ProgressLine, open_library
 
-                self._library = open_library(self.corpus(), self._config.engine, ProgressLine())
+                line = ProgressLine()
+                self._library = open_library(self.corpus(), self._config.engine, line)
+                line.finish(self._library.problems if told else None)
             return self._library
 
 

@@ -198,7 +198,7 @@ class StoredPages:
         self.pool = Pool(path, marker)
         try:
             self.meta: dict[str, str] = dict(self.pool.rows("SELECT name, value FROM meta"))
-        except LibraryDamaged:
+        except (LibraryDamaged, sqlite3.DatabaseError):  # no database, or somebody else's
             raise ConfigurationError(f"{path} is not a file of pages that mcpgym wrote, or it is damaged") from None
         if self.meta.get("schema") != str(SCHEMA):
             have = self.meta.get("schema", "no")
