@@ -27,6 +27,8 @@ from mcpgym_environments.wiki_search.environment import WikiSearch
     ("spec", "said"),
     [
         ("fodler:x", "did you mean folder"),
+        ("FOLDER:x", "did you mean folder"),
+        ("a\0b", "there is: world"),
         ("", "there is: world"),
         ("folder", "does not say which: folder:PATH"),
         ("zim:", "does not say which: zim:PATH"),
@@ -41,6 +43,15 @@ def test_a_name_that_names_nothing_is_refused_with_what_would_be_right(spec: str
     with pytest.raises(ConfigurationError, match=said) as refused:
         corpus_of(spec)
     assert len(str(refused.value)) < 800
+
+
+def test_a_path_without_its_kind_is_refused_with_it(tmp_path: Path) -> None:
+    (tmp_path / "wiki.zim").touch()
+    (tmp_path / "pages.xml.bz2").touch()
+    for path, meant in ((tmp_path, "folder"), (tmp_path / "wiki.zim", "zim"), (tmp_path / "pages.xml.bz2", "dump")):
+        with pytest.raises(ConfigurationError) as refused:
+            corpus_of(str(path))
+        assert f"did you mean {meant}:{path}?" in str(refused.value)
 
 
 @pytest.mark.parametrize(

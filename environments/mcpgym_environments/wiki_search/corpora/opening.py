@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from pathlib import Path
 from typing import Any
 
 from mcpgym.errors import ConfigurationError
@@ -19,6 +20,20 @@ KINDS = {
 }
 """Every way to name a corpus, with what it is."""
 
+_ENDINGS = {".zim": "zim", ".sqlite": "sqlite", ".xml": "dump", ".bz2": "dump", ".gz": "dump", ".xz": "dump"}
+
+
+def _exists(spec: str) -> bool:
+    try:
+        return bool(spec) and Path(spec).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):  # too long, of nobody's home, with a NUL
+        return False
+
+
+def _by_its_name(path: str) -> str:
+    """How to name the corpus in a file or folder that is there."""
+    return f"{_ENDINGS.get(Path(path).suffix.lower(), 'folder')}:{path[:200]}"
+
 
 def corpus_of(spec: str, **world: Any) -> Corpus:
     """The corpus that ``spec`` names, see :data:`KINDS`; nothing of it is read yet but what tells that it is there.
@@ -29,7 +44,9 @@ def corpus_of(spec: str, **world: Any) -> Corpus:
     kind, colon, rest = spec.partition(":")
     takes = {name.partition(":")[0]: ":" in name for name in KINDS}
     if kind not in takes:
-        near = difflib.get_close_matches(kind[:40], takes, n=1)
+        near = (
+            [_by_its_name(spec)] if _exists(spec) else difflib.get_close_matches(kind[:40].lower().strip(), takes, n=1)
+        )
         hint = f"did you mean {near[0]}? " if near else ""
         raise ConfigurationError(f"no corpus {spec[:200]!r}: {hint}there is: {', '.join(KINDS)}")
     if takes[kind] and not rest:
