@@ -3,6 +3,8 @@
 A library is a folder of the cache, named after the corpus' fingerprint: ``pages.sqlite`` (see :mod:`store`), a folder
 for each engine's index, and ``library.json`` with the sizes of the files, written last. It is made in a folder beside
 it, under a lock, and renamed when it is whole: a process that is killed leaves nothing that another would open.
+Where the corpus' files can be told apart, ``kept.sqlite`` holds what they were read as: the library of a folder that
+has changed is made from the one before, and that one stays as it is.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcpgym.errors import ConfigurationError
+from mcpgym_environments.wiki_search.kept import Updatable, keeping
 from mcpgym_environments.wiki_search.library import Library
 from mcpgym_environments.wiki_search.pages import Corpus, Problems
 from mcpgym_environments.wiki_search.search.engine import Engine
@@ -31,6 +34,7 @@ from mcpgym_environments.wiki_search.store import SCHEMA, StoredCorpus, StoredPa
 UNUSED_DAYS = 60
 """Days after which an older library of the same source is removed when a newer one is built."""
 _PAGES = "pages.sqlite"
+_KEPT = "kept.sqlite"
 _MANIFEST = "library.json"
 
 
@@ -170,10 +174,7 @@ def _open(place: Path, corpus: Corpus, engine: str) -> Library | None:
 def _open_pages(place: Path, corpus: Corpus) -> StoredPages | None:
     """The pages in ``place``, or None where it is not there or anything in it is not as it was written."""
     try:
-        sizes: dict[str, int] = json.loads((place / _MANIFEST).read_bytes())["files"]
-        if next(place.rglob(DAMAGED), None) is not None:
-            return None
-        if any((place / name).stat().st_size != size for name, size in sizes.items()):
+        if not _is_whole(place):
             return None
         return StoredPages(_pages_file(place, corpus), None if _is_stored(corpus) else place / DAMAGED)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, LibraryDamaged):
@@ -182,6 +183,17 @@ def _open_pages(place: Path, corpus: Corpus) -> StoredPages | None:
         if _is_stored(corpus):
             raise
         return None
+
+
+def _is_whole(place: Path) -> bool:
+    """Whether every file of a library is there, as long as it was written, and nobody has found it damaged.
+
+    Raises OSError, or what a strange manifest leads to, where even that cannot be told.
+    """
+    sizes: dict[str, int] = json.loads((place / _MANIFEST).read_bytes())["files"]
+    return next(place.rglob(DAMAGED), None) is None and all(
+        (place / name).stat().st_size == size for name, size in sizes.items()
+    )
 
 
 def _build(place: Path, corpus: Corpus, engine: str, hear: Callable[[Progress], None]) -> None:
@@ -201,14 +213,37 @@ def _build(place: Path, corpus: Corpus, engine: str, hear: Callable[[Progress], 
                 stored.pool.close()
                 shutil.copytree(place, new, copy_function=_link, dirs_exist_ok=True)
             elif not _is_stored(corpus):
-                write_pages(new / _PAGES, corpus, lambda done: hear(Progress("reading", done, corpus.size)))
+                _read(new, place, corpus, hear)
             _index(new, _pages_file(new, corpus), engine, hear)
             _write_manifest(new)
             _replace(new, place)
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)
             raise
-        _forget_old(place, corpus)
+        _forget_old(place)
+
+
+def _read(new: Path, place: Path, corpus: Corpus, hear: Callable[[Progress], None]) -> None:
+    """Write the pages of ``corpus`` into ``new``, from those of the library before it where that is possible."""
+
+    def on_page(done: int) -> None:
+        hear(Progress("reading", done, corpus.size))
+
+    if not isinstance(corpus, Updatable):
+        write_pages(new / _PAGES, corpus, on_page)
+        return
+    with keeping(_kept_before(place), new / _KEPT) as kept:
+        write_pages(new / _PAGES, corpus, on_page, kept)
+
+
+def _kept_before(place: Path) -> Path | None:
+    """What the library of the same source that was opened last has kept; None where none is there and whole."""
+    found: list[tuple[float, Path]] = []
+    for other in _of_same_source(place):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            if _is_whole(other) and (other / _KEPT).is_file():
+                found.append((other.stat().st_mtime, other / _KEPT))
+    return max(found)[1] if found else None
 
 
 def _index(new: Path, pages: Path, engine: str, hear: Callable[[Progress], None]) -> None:
@@ -252,12 +287,16 @@ def _replace(new: Path, place: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _forget_old(place: Path, corpus: Corpus) -> None:
-    """Remove libraries of the same source that nobody has opened for long."""
+def _of_same_source(place: Path) -> list[Path]:
     same = place.name.rpartition("-")[0]
-    for other in place.parent.glob(f"{same}-????????????"):
+    return [other for other in place.parent.glob(f"{same}-????????????") if other != place]
+
+
+def _forget_old(place: Path) -> None:
+    """Remove libraries of the same source that nobody has opened for long."""
+    for other in _of_same_source(place):
         with contextlib.suppress(OSError):
-            if other != place and time.time() - other.stat().st_mtime > UNUSED_DAYS * 86_400:
+            if time.time() - other.stat().st_mtime > UNUSED_DAYS * 86_400:
                 shutil.rmtree(other, ignore_errors=True)
 
 

@@ -25,6 +25,7 @@ from itertools import islice
 from pathlib import Path
 
 from mcpgym.errors import ConfigurationError
+from mcpgym_environments.wiki_search.kept import Kept, Updatable
 from mcpgym_environments.wiki_search.names import name_key
 from mcpgym_environments.wiki_search.pages import Corpus, Page, Problems, Section
 from mcpgym_environments.wiki_search.search.engine import Row
@@ -66,13 +67,21 @@ INSERT INTO link SELECT page, position, target, iif(target IS NULL, title, NULL)
 """
 
 
-def write_pages(path: Path, corpus: Corpus, on_page: Callable[[int], None] = lambda done: None) -> int:
-    """Read ``corpus`` into a new file at ``path``; gives the number of pages. ``on_page`` hears how many are done."""
+def write_pages(
+    path: Path, corpus: Corpus, on_page: Callable[[int], None] = lambda done: None, kept: Kept | None = None
+) -> int:
+    """Read ``corpus`` into a new file at ``path``; gives the number of pages. ``on_page`` hears how many are done.
+
+    ``kept`` is what an earlier build of an updatable corpus left.
+    """
     problems = Problems()
     with writing(path) as connection:
         _create(connection)
         writer = _Writer(connection, problems)
-        pages = iter(corpus.pages(problems))
+        if kept is not None and isinstance(corpus, Updatable):
+            pages = iter(corpus.pages_from(kept, problems))
+        else:
+            pages = iter(corpus.pages(problems))
         while batch := list(islice(pages, _BATCH)):
             writer.add(batch)
             on_page(writer.pages)

@@ -6,9 +6,11 @@ import contextlib
 import os
 import posixpath
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mcpgym.errors import ConfigurationError
@@ -20,7 +22,8 @@ from mcpgym_environments.wiki_search.corpora.nesting import NestedTooDeeply
 from mcpgym_environments.wiki_search.corpora.records import read_jsonl
 from mcpgym_environments.wiki_search.corpora.titles import Taken, renamed, told_apart
 from mcpgym_environments.wiki_search.corpora.writing import Writer, one_line, unique
-from mcpgym_environments.wiki_search.pages import Page, Problems
+from mcpgym_environments.wiki_search.kept import Kept, digest_of
+from mcpgym_environments.wiki_search.pages import Page, Problems, Section
 
 _MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 _HTML = frozenset({".html", ".htm", ".xhtml"})
@@ -70,19 +73,23 @@ class Folder:
 
     def pages(self, problems: Problems) -> Iterator[Page]:
         """Every page, in the order of the files' names."""
+        return self.pages_from(Kept(), problems)
+
+    def pages_from(self, kept: Kept, problems: Problems) -> Iterator[Page]:
+        """Every page; files, and lines of JSONL, that are ``kept`` from an earlier build are not read again."""
         for name in self._outside:
             problems.note("link to the outside", f"{name}: leads out of the folder, left out")
-        yield from told_apart(self._all(problems), problems)
+        yield from told_apart(self._all(kept, problems), problems)
 
-    def _all(self, problems: Problems) -> Iterator[Page]:
-        titles = self._titles()
+    def _all(self, kept: Kept, problems: Problems) -> Iterator[Page]:
+        titles, same = self._titles(kept)
         by_name = {Path(name).stem.casefold(): title for name, title in reversed(titles.items())}
         known = set(titles.values())
         for name in self._files:
             if _ending(name) in _RECORDS:
-                yield from read_jsonl(self._root / name if self._root.is_dir() else self._root, name, problems)
+                yield from read_jsonl(self._path(name), name, problems, kept)
                 continue
-            document = self._document(name, problems)
+            document = self._document(name, same.get(name), kept, problems)
             if document is None:
                 continue
             if not any(section.text for section in document.sections):
@@ -102,50 +109,54 @@ class Folder:
                 page = renamed(page, title)
             yield page
 
-    def _titles(self) -> dict[str, str]:
-        """The title of every file that is one page, each its own, so that links by path can be followed."""
-        taken, titles = Taken(), {}
+    def _titles(self, kept: Kept) -> tuple[dict[str, str], dict[str, bytes]]:
+        """The title of every file that is one page, each its own, so that links by path can be followed.
+
+        And the hash of every file that is kept.
+        """
+        taken, titles, same = Taken(), {}, {}
         silent = Problems()
         for name in self._files:
-            if _ending(name) in _RECORDS:
+            data = None if _ending(name) in _RECORDS else self._data(name, silent)
+            if data is None:
                 continue
-            text = self._text(name, silent)
-            if text is not None:
-                titles[name] = taken.own(_title(name, text), name)
-        return titles
+            digest = _digest(name, data)
+            found = kept.find(digest)
+            if found is None:
+                title = _title_of(name, data)
+            else:
+                title, same[name] = _Reading.of(found).title, digest
+            if title is not None:
+                titles[name] = taken.own(title, name)
+        return titles, same
 
-    def _document(self, name: str, problems: Problems) -> Document | None:
-        text = self._text(name, problems)
-        if text is None:
-            return None
-        ending = _ending(name)
-        try:
-            if ending in _HTML:
-                return read_html(text, title=_name(name))
-            title = _title(name, text)
-            if ending in _MARKDOWN:
-                return read_markdown(text, title)
-        except NestedTooDeeply as error:
-            problems.note("unreadable file", f"{name}: {error}")
-            return None
-        writer = Writer(title)
-        writer.verbatim(text)
-        return Document(title, writer.sections())
-
-    def _text(self, name: str, problems: Problems) -> str | None:
-        path = self._root / name if self._root.is_dir() else self._root
-        try:
-            if self._files[name][0] > LARGEST:
-                problems.note("file too large", f"{name}: {self._files[name][0]} bytes, more than {LARGEST}")
+    def _document(self, name: str, digest: bytes | None, kept: Kept, problems: Problems) -> Document | None:
+        """What the file holds, noting what is wrong with it; ``digest`` is its hash where it is kept."""
+        found = None if digest is None else kept.carry(digest)
+        if found is not None:
+            reading = _Reading.of(found)
+        else:
+            data = self._data(name, problems)
+            if data is None:
                 return None
-            text, oddity = decode(path.read_bytes())
-        except (OSError, NotText) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            problems.note("unreadable file", f"{name}: {reason}")
+            reading = _read(name, data)
+            kept.put(_digest(name, data), reading.value())
+        for kind, example in reading.notes:
+            problems.note(kind, example)
+        return reading.document
+
+    def _data(self, name: str, problems: Problems) -> bytes | None:
+        if self._files[name][0] > LARGEST:
+            problems.note("file too large", f"{name}: {self._files[name][0]} bytes, more than {LARGEST}")
             return None
-        if oddity:
-            problems.note("encoding", f"{name}: {oddity}")
-        return text
+        try:
+            return self._path(name).read_bytes()
+        except OSError as error:
+            problems.note("unreadable file", f"{name}: {error.strerror}")
+            return None
+
+    def _path(self, name: str) -> Path:
+        return self._root / name if self._root.is_dir() else self._root
 
     def _found(self) -> Iterator[tuple[str, tuple[int, int]]]:
         if not self._root.is_dir():
@@ -164,6 +175,69 @@ class Folder:
                     self._outside.append(shown)
                 elif path.is_file():
                     yield shown, _stamp(path)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What a file of one page was read as, which depends on nothing but its name and its bytes.
+
+    ``title`` is None for what is not text, ``notes`` are kinds and examples of problems.
+    """
+
+    title: str | None
+    document: Document | None = None
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+    def value(self) -> list[Any]:
+        """In what JSON can hold."""
+        read = self.document
+        parts = [(part.heading, part.level, part.text) for part in read.sections] if read else []
+        return [self.title, self.notes, [read.title, parts, read.aliases, read.links] if read else None]
+
+    @classmethod
+    def of(cls, value: list[Any]) -> _Reading:
+        """From what :meth:`value` gave."""
+        title, notes, read = value
+        document = read and Document(read[0], tuple(Section(*part) for part in read[1]), read[2], read[3])
+        return cls(title, document, [(kind, example) for kind, example in notes])
+
+
+def _read(name: str, data: bytes) -> _Reading:
+    try:
+        text, oddity = decode(data)
+    except NotText as error:
+        return _Reading(None, notes=[("unreadable file", f"{name}: {error}")])
+    reading = _Reading(_title(name, text))
+    if oddity:
+        reading.notes.append(("encoding", f"{name}: {oddity}"))
+    try:
+        reading.document = _parsed(name, reading.title or "", text)
+    except NestedTooDeeply as error:
+        reading.notes.append(("unreadable file", f"{name}: {error}"))
+    return reading
+
+
+def _parsed(name: str, title: str, text: str) -> Document:
+    ending = _ending(name)
+    if ending in _HTML:
+        return read_html(text, title=_name(name))
+    if ending in _MARKDOWN:
+        return read_markdown(text, title)
+    writer = Writer(title)
+    writer.verbatim(text)
+    return Document(title, writer.sections())
+
+
+def _digest(name: str, data: bytes) -> bytes:
+    return digest_of("file", str(LOADERS), name, data)
+
+
+def _title_of(name: str, data: bytes) -> str | None:
+    """The title of a file with these bytes; None for what is not text."""
+    try:
+        return _title(name, decode(data)[0])
+    except NotText:
+        return None
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from mcpgym_environments.wiki_search.corpora.decoding import NotText, decode
+from mcpgym_environments.wiki_search.corpora.files import LOADERS
 from mcpgym_environments.wiki_search.corpora.markdown import read_markdown
 from mcpgym_environments.wiki_search.corpora.writing import Writer, one_line, unique
+from mcpgym_environments.wiki_search.kept import Kept, digest_of
 from mcpgym_environments.wiki_search.pages import Page, Problems, Section
 
 LONGEST_LINE = 64 * 1024 * 1024
@@ -19,12 +22,12 @@ class NotAPage(ValueError):
     """A record that does not say what a page is; the message says what is missing."""
 
 
-def read_jsonl(path: Path, name: str, problems: Problems) -> Iterator[Page]:
+def read_jsonl(path: Path, name: str, problems: Problems, kept: Kept) -> Iterator[Page]:
     """The pages of a file with a JSON object on each line; bad lines are noted and left out.
 
     An object has a ``title``, its ``text`` (Markdown) or ``sections`` (objects with ``heading``, ``text`` and
     optionally ``level``), and may have ``id``, ``aliases``, ``redirects`` and ``links`` (lists of titles). The key of
-    a page is ``name`` with the ``id``, or else with the number of the line.
+    a page is ``name`` with the ``id``, or else with the number of the line. A line that is ``kept`` is not parsed.
     """
     with path.open("rb") as file:
         number = 0
@@ -38,19 +41,41 @@ def read_jsonl(path: Path, name: str, problems: Problems) -> Iterator[Page]:
                 continue
             if not line.strip():
                 continue
-            try:
-                text, oddity = decode(line)
-                record = json.loads(text)
-                if not isinstance(record, dict):
-                    raise NotAPage(f"is {type(record).__name__}, not an object with a title and a text")
-                page = page_of_record(record, f"{name}#line-{number}", prefix=f"{name}#")
-            except (ValueError, RecursionError) as error:
-                kind = "not text" if isinstance(error, NotText) else "bad record"
-                problems.note(kind, f"{where}: {error if str(error) else 'nested too deeply'}")
-                continue
+            digest = digest_of("line", str(LOADERS), where, line)
+            value = kept.carry(digest)
+            if value is not None:
+                page, oddity = _page_of(value[0]), value[1]
+            else:
+                try:
+                    page, oddity = _read_line(line, name, number)
+                except (ValueError, RecursionError) as error:
+                    kind = "not text" if isinstance(error, NotText) else "bad record"
+                    problems.note(kind, f"{where}: {error if str(error) else 'nested too deeply'}")
+                    continue
+                kept.put(digest, [_value_of(page), oddity])
             if oddity:
                 problems.note("encoding", f"{where}: {oddity}")
             yield page
+
+
+def _read_line(line: bytes, name: str, number: int) -> tuple[Page, str]:
+    text, oddity = decode(line)
+    record = json.loads(text)
+    if not isinstance(record, dict):
+        raise NotAPage(f"is {type(record).__name__}, not an object with a title and a text")
+    return page_of_record(record, f"{name}#line-{number}", prefix=f"{name}#"), oddity
+
+
+def _value_of(page: Page) -> list[Any]:
+    """A page in what JSON can hold."""
+    parts = [(part.heading, part.level, part.text) for part in page.sections]
+    return [page.key, page.title, parts, page.aliases, page.redirects, page.links]
+
+
+def _page_of(value: list[Any]) -> Page:
+    """From what :func:`_value_of` gave."""
+    key, title, parts, *names = value
+    return Page(key, title, tuple(Section(*part) for part in parts), *map(tuple, names))
 
 
 def page_of_record(record: Mapping[str, object], key: str, *, prefix: str = "") -> Page:
