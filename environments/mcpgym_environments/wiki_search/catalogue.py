@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mcpgym import ConfigurationError
-from mcpgym_environments.wiki_search.config import OPEN, WikiSearchConfig
+from mcpgym_environments.wiki_search.config import INFOBOXES, OPEN, WikiSearchConfig
 from mcpgym_environments.wiki_search.shelf import KEPT, KNOWN, Shelf, shelf_of
 
 if TYPE_CHECKING:
@@ -100,9 +100,12 @@ class Given(Catalogue):
 class Made(Catalogue):
     """Questions made from what the encyclopedia is known to say."""
 
-    def __init__(self, shelf: Shelf, kinds: tuple[str, ...], hops: tuple[int, ...], counts: dict[str, int]) -> None:
+    def __init__(
+        self, shelf: Shelf, boxes: bool, kinds: tuple[str, ...], hops: tuple[int, ...], counts: dict[str, int]
+    ) -> None:
         super().__init__()
-        self._shelf, self._kinds, self._hops, self._counts = shelf, kinds, hops, counts
+        self._source = shelf, boxes, kinds, hops
+        self._counts = counts
 
     def count(self, split: str) -> int:
         """As the configuration says."""
@@ -110,14 +113,14 @@ class Made(Catalogue):
 
     def make(self, split: str, index: int) -> Question:
         """The question at ``index``, from the facts alone."""
-        return _questions(self._shelf, self._kinds, self._hops).question(split, index)
+        return _questions(*self._source).question(split, index)
 
 
 @lru_cache(maxsize=2 * KEPT)
-def _questions(shelf: Shelf, kinds: tuple[str, ...], hops: tuple[int, ...]) -> Questions:
+def _questions(shelf: Shelf, boxes: bool, kinds: tuple[str, ...], hops: tuple[int, ...]) -> Questions:
     from mcpgym_environments.wiki_search.questions import Questions
 
-    return Questions(shelf.knowledge(), kinds=kinds, hops=hops)
+    return Questions(shelf.infoboxes() if boxes else shelf.knowledge(), kinds=kinds, hops=hops)
 
 
 def catalogue_of(config: WikiSearchConfig) -> Catalogue:
@@ -128,14 +131,15 @@ def catalogue_of(config: WikiSearchConfig) -> Catalogue:
     """
     if config.questions == OPEN or (not config.questions and config.corpus not in KNOWN):
         return OpenVisit()
-    if config.questions:
-        return _given(config.questions)
-    return _made(shelf_of(config), config.question_kinds, config.hops, config.train_tasks, config.test_tasks)
+    if config.questions_file:
+        return _given(config.questions_file)
+    boxes = config.questions == INFOBOXES
+    return _made(shelf_of(config), boxes, config.question_kinds, config.hops, config.train_tasks, config.test_tasks)
 
 
 @lru_cache(maxsize=2 * KEPT)
-def _made(shelf: Shelf, kinds: tuple[str, ...], hops: tuple[int, ...], train: int, test: int) -> Made:
-    return Made(shelf, kinds, hops, {"train": train, "test": test})
+def _made(shelf: Shelf, boxes: bool, kinds: tuple[str, ...], hops: tuple[int, ...], train: int, test: int) -> Made:
+    return Made(shelf, boxes, kinds, hops, {"train": train, "test": test})
 
 
 @lru_cache(maxsize=2 * KEPT)

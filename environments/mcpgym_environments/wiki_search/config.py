@@ -12,6 +12,8 @@ from mcpgym_environments.wiki_search.questions.question import KINDS
 
 OPEN = "open"
 """What ``questions`` is for an encyclopedia that somebody asks questions of their own."""
+INFOBOXES = "infoboxes"
+"""What ``questions`` is where they are made from the infoboxes of the pages."""
 
 Engine = Literal["auto", "fts5", "tantivy", "hybrid"]
 
@@ -46,7 +48,8 @@ class WikiSearchConfig(Config):
     """How many characters of a section are shown at once; longer ones are read in parts."""
     questions: str = ""
     """Where the questions come from: nothing (they are made from what the encyclopedia is known to say), the path of a
-    JSONL file, or open: there is one task, to answer whatever somebody asks."""
+    JSONL file, infoboxes (they are made from the facts in the infoboxes of any encyclopedia), or open: there is one
+    task, to answer whatever somebody asks."""
     kinds: str = "all"
     """Which kinds of questions are made: all, or some of them with commas between."""
     min_hops: int = Field(default=1, ge=1, le=4)
@@ -92,7 +95,8 @@ class WikiSearchConfig(Config):
     @field_validator("questions")
     @classmethod
     def _absolute_questions(cls, value: str) -> str:
-        return str(Path(value).expanduser().absolute()) if value.strip() not in ("", OPEN) else value.strip()
+        known = value.strip() in ("", OPEN, INFOBOXES)
+        return value.strip() if known else str(Path(value).expanduser().absolute())
 
     @field_validator("judge")
     @classmethod
@@ -109,6 +113,11 @@ class WikiSearchConfig(Config):
         if self.judge_decides and not self.judge:
             raise ValueError("judge_decides=true needs a judge: judge=openai:MODEL@BASE_URL")
         return self
+
+    @property
+    def questions_file(self) -> str:
+        """The path of the file of questions; empty where they come from elsewhere."""
+        return "" if self.questions in (OPEN, INFOBOXES) else self.questions
 
     @property
     def question_kinds(self) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
 
     async def _first(self, question: Question | None) -> Visit:
         library = await asyncio.to_thread(self._shelf.library)
-        if self.config.questions and (lost := lost_evidence(library, self._questions.first(LOOKED_OVER))):
+        if self.config.questions_file and (lost := lost_evidence(library, self._questions.first(LOOKED_OVER))):
             more = f" (and {len(lost) - 1:,} more)" if len(lost) > 1 else ""
             print(f"wiki-search: {self.config.questions}: {lost[0]}{more}", file=sys.stderr, flush=True)
         return Visit(question, library)

@@ -139,6 +139,20 @@ class Library:
         rows = self._rows("SELECT name FROM alias WHERE page = ? ORDER BY name", (numbers[0],)) if numbers else []
         return [name for (name,) in rows]
 
+    def tables(self, after: int, pages: int) -> list[tuple[int, int, str, str]]:
+        """The sections with tables of ``pages`` pages behind number ``after``: page, place, heading and text."""
+        sql = (
+            "SELECT page.number, section.number - first + 1, heading, text FROM page JOIN section ON "
+            "section.number BETWEEN first AND first + sections - 1 WHERE page.number > ? AND page.number <= ? "
+            "AND instr(text, ' | ') ORDER BY section.number"
+        )
+        return self._rows(sql, (after, after + pages))
+
+    def pages_named(self, name: str) -> list[str]:
+        """The ids of all pages that go by ``name``, as a title, an alias or a redirect."""
+        sql = "SELECT DISTINCT page FROM name WHERE folded = ? ORDER BY page LIMIT 3"
+        return [page_id(page) for (page,) in self._rows(sql, (name_key(name),))]
+
     def search(self, query: str, limit: int = 10) -> list[Hit]:
         """The pages that fit ``query`` best, one hit a page, in a fixed order. Never fails, whatever the query.
 

@@ -33,6 +33,7 @@ class Shelf:
         self._lock = threading.RLock()
         self._corpus: Corpus | None = None
         self._library: Library | None = None
+        self._infoboxes: Knowledge | None = None
 
     @property
     def is_open(self) -> bool:
@@ -59,9 +60,23 @@ class Shelf:
         known: Knowledge | None = getattr(self.corpus(), "knowledge", None)
         if known is None:
             raise ConfigurationError(
-                f"no questions can be made about {self._config.corpus}: give questions=FILE.jsonl, or questions=open"
+                f"no questions can be made about {self._config.corpus}: give questions=FILE.jsonl, "
+                "questions=infoboxes or questions=open"
             )
         return known
+
+    def infoboxes(self) -> Knowledge:
+        """What the infoboxes of the pages say, read from the library.
+
+        Raises:
+            ConfigurationError: they say too little.
+        """
+        with self._lock:
+            if self._infoboxes is None:
+                from mcpgym_environments.wiki_search.infoboxes import InfoboxKnowledge
+
+                self._infoboxes = InfoboxKnowledge(self.library())
+            return self._infoboxes
 
     def library(self, *, told: bool = True) -> Library:
         """The library, built first where the cache has none; that is told on standard error.
