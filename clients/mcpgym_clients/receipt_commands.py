@@ -62,6 +62,10 @@ def verify(
         list[str] | None,
         typer.Option("--env", metavar="MODULE:CLASS", help="With --replay: an environment that no package registers."),
     ] = None,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="With --replay: open what the traces' configuration names: files, endpoints."),
+    ] = False,
     json: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write what was found to this file.")
     ] = None,
@@ -71,7 +75,9 @@ def verify(
 
     work_begins()
 
-    raise typer.Exit(run(VerifyOptions(paths, keys or [], replay, server, secret_file, json, environments or [])))
+    raise typer.Exit(
+        run(VerifyOptions(paths, keys or [], replay, server, secret_file, json, environments or [], trust))
+    )
 
 
 def leaderboard(

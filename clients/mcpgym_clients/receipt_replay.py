@@ -13,7 +13,7 @@ from mcpgym.episodes import Episodes
 from mcpgym.receipts import canonical
 from mcpgym_clients.connection import running_server
 from mcpgym_clients.receipt_checks import Checked, signed_calls
-from mcpgym_clients.recorded_environments import recorded_environments
+from mcpgym_clients.recorded_environments import recorded_environments, refuse_what_reaches_out
 from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.replay import Same, byte_for_byte, replay, rule_of
 from mcpgym_rl.replay.difference import Replayed
@@ -21,7 +21,12 @@ from mcpgym_rl.traces import Trace
 
 
 async def replay_signed(
-    signed: Sequence[Checked], server: str | None, secret_file: Path | None, written: Sequence[str] = ()
+    signed: Sequence[Checked],
+    server: str | None,
+    secret_file: Path | None,
+    written: Sequence[str] = (),
+    *,
+    trust: bool = False,
 ) -> list[tuple[Checked, str | None]]:
     """Each of ``signed`` with what its replay contradicts; None where nothing.
 
@@ -30,6 +35,7 @@ async def replay_signed(
         server: the address of a running server; None to replay in this process.
         secret_file: the file with its secret.
         written: classes of environments that no package registers (``module:Class``), as the user named them.
+        trust: open what the traces' configuration names.
 
     Raises:
         ConfigurationError: an environment is not installed here, or there is no such server.
@@ -37,6 +43,8 @@ async def replay_signed(
     """
     traces = [item.trace for item in signed if item.trace is not None]
     environments = recorded_environments({trace.environment for trace in traces}, written, optional=server is not None)
+    if not trust:
+        refuse_what_reaches_out(environments, traces)
 
     def rule(trace: Trace) -> Same:
         made = environments.get(trace.environment)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from pydantic import ValidationError
 
 from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError
 from mcpgym.registry import environment_names, load_environment
+from mcpgym_rl.traces import Trace
 
 
 def recorded_environments(
@@ -42,3 +45,23 @@ def recorded_environments(
                 f"{', '.join(installed)}); say where it is: --env module:Class, or who serves it: --server ADDRESS"
             )
     return found
+
+
+def refuse_what_reaches_out(environments: Mapping[str, Environment[Any, Any, Any]], traces: Iterable[Trace]) -> None:
+    """Refuse traces whose configuration would have an environment read or ask outside its package.
+
+    Raises:
+        ConfigurationError: there are such; the message says what they reach for.
+    """
+    reached: dict[str, None] = {}
+    for trace in traces:
+        if (made := environments.get(trace.environment)) is None:
+            continue
+        with contextlib.suppress(ValidationError):  # said when its episode cannot be opened
+            reached |= dict.fromkeys(type(made).config_class.model_validate(dict(trace.config)).reaches())
+    if reached:
+        said = ", ".join(text[:120] for text in list(reached)[:5])
+        raise ConfigurationError(
+            f"these traces make an environment read or ask something outside it ({said}); a file does not decide that. "
+            "Where you trust them, say so: --trust"
+        )

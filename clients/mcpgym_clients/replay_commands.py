@@ -38,6 +38,10 @@ def replay(
         float, typer.Option(min=0, help="By how much scores may differ; not at all by default.", show_default=False)
     ] = 0.0,
     concurrency: Annotated[int, typer.Option(min=1, help="Replays at once.")] = 16,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Open what the traces' configuration names: files, folders, endpoints."),
+    ] = False,
     json: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write every result to this file.")
     ] = None,
@@ -57,6 +61,7 @@ def replay(
             lane=None if lane is None else lane.value,
             score_tolerance=score_tolerance,
             concurrency=concurrency,
+            trust=trust,
             json=json,
         )
     )

@@ -21,7 +21,7 @@ from mcpgym_clients.console import escaped, out, warn
 from mcpgym_clients.failures import FAILURE, CommandFailed, UsageProblem
 from mcpgym_clients.files import TRACES, require_place
 from mcpgym_clients.progress import RunProgress
-from mcpgym_clients.recorded_environments import recorded_environments
+from mcpgym_clients.recorded_environments import recorded_environments, refuse_what_reaches_out
 from mcpgym_clients.replay_report import Results
 from mcpgym_clients.runs import find_runs, load_run
 from mcpgym_rl.files import write_atomically
@@ -44,6 +44,7 @@ class ReplayOptions:
     lane: str | None = None
     score_tolerance: float = 0.0
     concurrency: int = 16
+    trust: bool = False
     json: Path | None = None
 
 
@@ -144,6 +145,8 @@ async def _arena(
     async with contextlib.AsyncExitStack() as stack:
         control: ControlPlane
         local = recorded_environments(names, options.environments, optional=options.server is not None)
+        if not options.trust:
+            refuse_what_reaches_out(local, recorded.traces)
         if options.server is not None:
             control = await stack.enter_async_context(running_server(options.server, options.secret_file))
             served = {info.name: (info.version, info.reproducible) for info in await control.environments()}

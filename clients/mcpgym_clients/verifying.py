@@ -31,6 +31,7 @@ class VerifyOptions:
     secret_file: Path | None = None
     json_file: Path | None = None
     environments: Sequence[str] = ()
+    trust: bool = False
 
 
 @dataclass(slots=True)
@@ -122,7 +123,7 @@ def _replay(options: VerifyOptions, signed: Sequence[Checked], found: Verificati
         raise UsageProblem("--replay plays the calls of traces again, and no trace here has a receipt that holds")
     from mcpgym_clients.receipt_replay import replay_signed
 
-    replayed = replay_signed(signed, options.server, options.secret_file, options.environments)
+    replayed = replay_signed(signed, options.server, options.secret_file, options.environments, trust=options.trust)
     for checked, problem in asyncio.run(replayed):
         found.replayed += 1
         if problem is not None:

@@ -30,6 +30,14 @@ class Config(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
+    def reaches(self) -> Sequence[str]:
+        """What these values make the environment read or ask outside its package, as ``field=value``: paths, addresses.
+
+        A file from somebody else must not choose it: recorded rollouts that say such things are replayed only when the
+        user trusts them.
+        """
+        return ()
+
 
 TaskT = TypeVar("TaskT", bound=Task)
 StateT = TypeVar("StateT")

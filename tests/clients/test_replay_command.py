@@ -253,3 +253,28 @@ def test_long_texts_are_cut_around_the_difference() -> None:
     many = unified("\n".join(map(str, range(200_000))), "\n".join(map(str, range(1, 200_001))))
     assert len(many) < 4 * LINES
     assert many[-1] == f"… {200_000 - LINES} more lines"
+
+
+@pytest.mark.parametrize("words", [["replay"], ["verify", "--replay"]])
+def test_a_file_from_somebody_else_opens_nothing_of_ours(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A configuration that names files or endpoints is refused unless the user trusts the traces."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "Rivers.md").write_text("# Rivers\n\nThe Oder is long.\n")
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"role": "assistant", "content": "I give up."}]))
+    (tmp_path / "mine.jsonl").write_text(json.dumps({"question": "Which river is long?", "answers": ["Oder"]}) + "\n")
+    chosen = ["--config", "corpus=folder:notes", "--config", "questions=mine.jsonl"]
+    assert (
+        main(["eval", "wiki-search", "-p", f"script:{script}", "-n", "1", "--split", "test", *chosen, "--out", "run"])
+        == 0
+    )
+    capsys.readouterr()
+    assert main([*words, "run"]) == 2
+    said = capsys.readouterr().err
+    assert f"corpus=folder:{tmp_path / 'notes'}" in said
+    assert "mine.jsonl" in said
+    assert "--trust" in said
+    assert main([*words, "run", "--trust"]) == 0

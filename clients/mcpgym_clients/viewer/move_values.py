@@ -130,7 +130,7 @@ class Games:
 
     def _make(self, trace: Trace) -> tuple[Game | None, str]:
         cls = self.environment(trace.environment)
-        if cls is None:
+        if cls is None or cls.game_tree is Environment.game_tree:
             return None, ""  # nobody misses the values of what may be no game at all
         environment = configure(cls, trace.config)
         if environment.game_tree() is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Self
 
@@ -113,6 +114,11 @@ class WikiSearchConfig(Config):
         if self.judge_decides and not self.judge:
             raise ValueError("judge_decides=true needs a judge: judge=openai:MODEL@BASE_URL")
         return self
+
+    def reaches(self) -> Sequence[str]:
+        """The source of the encyclopedia, the file of questions, and the judge's endpoint, where there are any."""
+        outside = {"corpus": ":" in self.corpus, "questions": bool(self.questions_file), "judge": bool(self.judge)}
+        return [f"{name}={getattr(self, name)}" for name, there in outside.items() if there]
 
     @property
     def questions_file(self) -> str:
