@@ -116,7 +116,7 @@ def write(folder: Path, form: str, kinds: bool = True) -> str:
 @pytest.fixture(scope="module", params=["folder", "dump"])
 def environment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     if request.param == "dump":
-        pytest.importorskip("mwxml")
+        pytest.importorskip("mwparserfromhell")
     corpus = write(tmp_path_factory.mktemp(request.param), request.param)
     return configure(WikiSearch, {"corpus": corpus, "questions": "infoboxes"})
 
