@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +20,8 @@ from mcpgym.receipts import (
     content_hash,
 )
 from mcpgym.signing_keys import PublicKey
-from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.files import RECEIPTS, TRACES
+from mcpgym_clients.runs import walked
 from mcpgym_rl.traces import Trace
 
 MAX_LINE = 64 * 1024 * 1024
@@ -74,16 +73,12 @@ def receipt_files(paths: Iterable[Path], *, traces_too: bool) -> list[Path]:
         UsageProblem: there is no such path.
     """
     found: dict[Path, None] = {}
-    for path in paths:
-        if not path.exists():
-            raise UsageProblem(f"there is no {path}")
-        if path.is_file():
+    for path, files in walked(paths):
+        if files is None:
             found[path] = None
             continue
-        for folder, below, files in os.walk(path):
-            below[:] = sorted(name for name in below if not name.startswith("."))
-            names = [name for name in (RECEIPTS, TRACES) if name in files and (Path(folder) / name).is_file()]
-            found |= dict.fromkeys(Path(folder) / name for name in (names if traces_too else names[:1]))
+        names = [name for name in (RECEIPTS, TRACES) if name in files and (path / name).is_file()]
+        found |= dict.fromkeys(path / name for name in (names if traces_too else names[:1]))
     return list(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -53,12 +54,13 @@ def refuse_what_reaches_out(environments: Mapping[str, Environment[Any, Any, Any
     Raises:
         ConfigurationError: there are such; the message says what they reach for.
     """
+    different = {(trace.environment, json.dumps(trace.config, sort_keys=True)): trace.config for trace in traces}
     reached: dict[str, None] = {}
-    for trace in traces:
-        if (made := environments.get(trace.environment)) is None:
+    for (name, _), config in different.items():
+        if (made := environments.get(name)) is None:
             continue
         with contextlib.suppress(ValidationError):  # said when its episode cannot be opened
-            reached |= dict.fromkeys(type(made).config_class.model_validate(dict(trace.config)).reaches())
+            reached |= dict.fromkeys(type(made).config_class.model_validate(dict(config)).reaches())
     if reached:
         said = ", ".join(text[:120] for text in list(reached)[:5])
         raise ConfigurationError(

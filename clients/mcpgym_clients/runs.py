@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,18 +60,26 @@ def find_runs(paths: Iterable[str | Path]) -> list[Path]:
     Raises:
         UsageProblem: there is no such path.
     """
-    found: dict[Path, None] = {}
+    return list(dict.fromkeys(path for path, files in walked(paths) if files is None or TRACES in files))
+
+
+def walked(paths: Iterable[str | Path]) -> Iterator[tuple[Path, list[str] | None]]:
+    """Each file of ``paths``, with None, and each folder, itself and those below, with the names of its files.
+
+    In order; hidden folders, and those behind links, are passed over.
+
+    Raises:
+        UsageProblem: there is no such path.
+    """
     for path in map(Path, paths):
         if not path.exists():
             raise UsageProblem(f"there is no {path}")
         if path.is_file():
-            found[path] = None
+            yield path, None
             continue
         for folder, below, files in os.walk(path):
             below[:] = sorted(name for name in below if not name.startswith("."))
-            if TRACES in files:
-                found[Path(folder)] = None
-    return list(found)
+            yield Path(folder), files
 
 
 def one_for_each(traces: Iterable[Trace]) -> list[Trace]:
