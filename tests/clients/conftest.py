@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpgym_clients import console
 from mcpgym_clients.cli import main
 
 ENVIRONMENT_VARIABLES = {"COLUMNS": "120", "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
@@ -20,6 +21,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     """Run the command line in this process, in an empty folder: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
+    console._console.cache_clear()  # one that an earlier test made has kept the width it found
     monkeypatch.delenv("MCPGYM_CONTROL_SECRET", raising=False)
 
     def run(*arguments: str) -> tuple[int, str, str]:
