@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from copy import copy
+from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -231,9 +233,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a console that cannot show a character must not stop the work
             stream.reconfigure(errors=plain.NAME)
-    command = typer.main.get_command(app)
+    words = _arguments(arguments)
+    command = typer.main.get_command(_with_options_of(words[0] if words else ""))
     try:
-        return int(command.main(_arguments(arguments), prog_name="mcpgym", standalone_mode=False) or 0)
+        return int(command.main(words, prog_name="mcpgym", standalone_mode=False) or 0)
     except typer.Abort:
         fail("the input ended before the command did")
         return FAILURE
@@ -248,6 +251,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         fail(explained[0])
         return explained[1]
+
+
+def _with_options_of(name: str) -> typer.Typer:
+    """The command line in which no other command than ``name`` has its options: reading all of them takes a third of
+    what ``mcpgym --help`` takes, which shows none."""
+    lean = copy(app)
+    lean.registered_commands = []
+    for command in app.registered_commands:
+        assert command.callback is not None
+        known_as = command.name or command.callback.__name__
+        if known_as != name:
+            command = copy(command)
+            command.name, command.help, command.callback = known_as, command.help or getdoc(command.callback), _no_work
+        lean.registered_commands.append(command)
+    return lean
+
+
+def _no_work() -> None:
+    """In place of a command that was not asked for."""
 
 
 def _arguments(arguments: Sequence[str] | None) -> list[str]:
