@@ -10,12 +10,12 @@ from datetime import date
 from fractions import Fraction
 
 from mcpgym import ConfigurationError
+from mcpgym_environments.folding import fold
 from mcpgym_environments.wiki_search.knowledge import Entity, Evidence, Quantity, Relation, Value, ValueKind
 from mcpgym_environments.wiki_search.library import Library, PageEntry
 from mcpgym_environments.wiki_search.names import name_key
 from mcpgym_environments.wiki_search.questions.wording import in_unit
 from mcpgym_environments.wiki_search.scoring.dates import date_readings
-from mcpgym_environments.wiki_search.scoring.folding import fold
 from mcpgym_environments.wiki_search.scoring.units import find_unit
 
 SHARED = 10

@@ -10,6 +10,7 @@ from typing import Any
 
 from mcpgym.errors import ConfigurationError
 from mcpgym.tasks import task_id
+from mcpgym_environments.folding import fold, unwrap
 from mcpgym_environments.wiki_search.knowledge import Evidence
 from mcpgym_environments.wiki_search.questions.question import Question
 from mcpgym_environments.wiki_search.scoring.answers import (
@@ -24,7 +25,6 @@ from mcpgym_environments.wiki_search.scoring.answers import (
     YesNoAnswer,
 )
 from mcpgym_environments.wiki_search.scoring.dates import date_readings
-from mcpgym_environments.wiki_search.scoring.folding import fold, unwrap
 from mcpgym_environments.wiki_search.scoring.judging import judge
 from mcpgym_environments.wiki_search.scoring.numbers import open_fractions, readings
 from mcpgym_environments.wiki_search.scoring.writing import answer_text

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
 
+from mcpgym_environments.folding import fold, name_key
 from mcpgym_environments.wiki_search.knowledge import Entity, Quantity, Relation, Value
 from mcpgym_environments.wiki_search.questions.splits import wordings
 from mcpgym_environments.wiki_search.scoring.answers import (
@@ -16,7 +17,6 @@ from mcpgym_environments.wiki_search.scoring.answers import (
     NumberAnswer,
     TextAnswer,
 )
-from mcpgym_environments.wiki_search.scoring.folding import fold, name_key
 from mcpgym_environments.wiki_search.scoring.writing import answer_text, gold_texts
 
 _OF = re.compile(r"the (.+) of \{\}")

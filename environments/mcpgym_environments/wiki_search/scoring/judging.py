@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from mcpgym_environments.folding import fold, name_key, text_key, unwrap
 from mcpgym_environments.wiki_search.scoring.answers import (
     LONGEST_ANSWER,
     Answer,
@@ -21,7 +22,6 @@ from mcpgym_environments.wiki_search.scoring.answers import (
     YesNoAnswer,
 )
 from mcpgym_environments.wiki_search.scoring.dates import date_readings
-from mcpgym_environments.wiki_search.scoring.folding import fold, name_key, text_key, unwrap
 from mcpgym_environments.wiki_search.scoring.numbers import Written, open_fractions, readings
 from mcpgym_environments.wiki_search.scoring.units import Unit, find_unit, same_noun
 

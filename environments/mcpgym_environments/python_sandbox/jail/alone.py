@@ -1,0 +1,149 @@
+"""A session without namespaces, where the kernel gives none: one process, Landlock and stricter system calls.
+
+Its worker cannot fork or execute, so that nothing of it can outlive its init; init dies with the fork server, and the
+fork server with the server. It sees the read-only tree and a folder of its own; ``/proc`` is hidden from it. What that
+leaves open, compared with namespaces: it can ask whether a path exists, and its files are bounded by watching.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcpgym_environments.python_sandbox.jail import (
+    folders,
+    hardening,
+    landlock,
+    root,
+    seccomp,
+    system_calls,
+    users,
+)
+from mcpgym_environments.python_sandbox.jail.refusal import Refused
+
+KEPT = frozenset(
+    (
+        system_calls.CAP_SETUID,
+        system_calls.CAP_SETGID,
+        system_calls.CAP_SETPCAP,
+        system_calls.CAP_CHOWN,
+        system_calls.CAP_DAC_OVERRIDE,
+        system_calls.CAP_FOWNER,
+    )
+)
+"""What a root fork server goes on with: to become other users, and to make and remove their folders."""
+DEVICES = tuple(f"/dev/{name}" for name in root.DEVICES)
+GONE_SECONDS = 2.0
+"""How long a killed session may take to be gone before its folder is left to whoever started the fork server."""
+
+_sessions: dict[int, str] = {}
+
+
+def check() -> None:
+    """Whether Landlock can be used here.
+
+    Raises:
+        Refused: with the reason and the remedy.
+    """
+    release = os.uname().release
+    try:
+        have = landlock.version()
+    except OSError as error:
+        raise Refused(
+            f"a container's seccomp profile forbids Landlock ({error.strerror})",
+            "Use a container engine of 2022 or later, or run the container with --security-opt seccomp=unconfined.",
+        ) from None
+    if have < 1:
+        raise Refused(
+            f"this kernel ({release}) has no Landlock, or it is not among the security modules in use",
+            "Use Linux 5.13 or later and boot it with landlock in its lsm= list.",
+        )
+
+
+def begin(order: Mapping[str, Any]) -> None:
+    """Adopt the workers of inits that end, so that they are reaped."""
+    system_calls.prctl(system_calls.PR_SET_CHILD_SUBREAPER, 1)
+
+
+def before(order: Mapping[str, Any], user: int | None) -> str:
+    """Make the session's folder, by a name that no other session can guess: anyone may ask if a path exists."""
+    folder = f"{order['folder']}/sessions/{os.urandom(16).hex()}"
+    for name in ("", "/work", "/tmp"):
+        os.mkdir(folder + name, 0o700)
+    if user is not None:
+        for name in ("/work", "/tmp", ""):
+            os.chown(folder + name, user, user)
+    return folder
+
+
+def began(child: int, folder: str) -> None:
+    """Remember whose folder it is."""
+    _sessions[child] = folder
+
+
+def ended(child: int) -> None:
+    """Remove the folder of a session whose init has ended; its worker was killed with it, and is soon gone too."""
+    folder = _sessions.pop(child, None)
+    if folder is None or os.fork():
+        return
+    try:
+        until = time.monotonic() + GONE_SECONDS
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                folders.remove(folder)
+                break
+            time.sleep(0.02)
+    finally:
+        os._exit(0)
+
+
+def become_session(
+    stream: int,
+    order: Mapping[str, Any],
+    folder: str,
+    user: int | None,
+    serve: Callable[[socket.socket, int, Any], None],
+) -> None:
+    """Be the session in a process just forked; ``serve`` is called in its init, confined, and this does not return.
+
+    Raises:
+        OSError: the kernel refuses a step; the text names it.
+    """
+    from mcpgym_environments.python_sandbox.jail.init import Place
+
+    system_calls.set_capabilities(
+        KEPT if user is not None else frozenset(), bounding=frozenset()
+    )
+    users.become(user)
+    system_calls.death_signal(signal.SIGKILL)
+    if os.getppid() != order["fork_server"]:
+        os._exit(1)  # it ended before it could be told to take us with it
+    work, scratch = f"{folder}/work", f"{folder}/tmp"
+    os.chdir(work)
+    connection = hardening.only(stream)
+    this = os.pidfd_open(os.getpid())
+    system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
+    landlock.restrict([f"{order['folder']}/tree"], DEVICES, [work, scratch])
+    hardening.confine()
+    place = Place(
+        work=work,
+        writable=(work, scratch),
+        scratch=scratch,
+        namespace=False,
+        own_user=user is not None,
+        capped=False,
+        confine=_confine_worker,
+        facts={"isolation": "landlock"},
+    )
+    serve(connection, this, place)
+
+
+def _confine_worker() -> None:
+    landlock.withdraw()
+    system_calls.prctl(system_calls.PR_SET_DUMPABLE, 1)
+    seccomp.lone_worker_filter(landlock.version()).install()

@@ -1,0 +1,332 @@
+"""One call: a request to the worker, watched until it ends, one way or another."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mcpgym_environments.python_sandbox.jail import frames, worker
+from mcpgym_environments.python_sandbox.jail.capture import Capture
+from mcpgym_environments.python_sandbox.jail.files import Workspace
+from mcpgym_environments.python_sandbox.jail.limits import Limits
+from mcpgym_environments.python_sandbox.jail.processes import Processes
+from mcpgym_environments.python_sandbox.jail.values import MOST_BYTES
+
+GRACE = 0.5
+"""Seconds between an interrupt and the end."""
+CROWD = 4
+"""From so many killed children on, the worker takes their status before its next call."""
+TICK = 0.1
+"""Seconds between two looks at processor time, memory and disk."""
+_READ = 1 << 18
+_HANGUP = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+
+
+class Closed(Exception):
+    """The server has closed its end."""
+
+
+class Broken(Exception):
+    """The worker's channel carries something no worker sends; user code wrote there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a call ended: status, why, whether a new worker is needed, and the JSON of a returned value."""
+
+    status: str
+    why: str | None = None
+    fresh: bool = False
+    value: bytes = b""
+
+
+class Worker:
+    """A worker process and this side's ends of its channel and its output.
+
+    Args:
+        server: descriptor that hangs up when the server is gone.
+        body: what the forked process does, with its end of the channel, of the output pipe, and init's process id.
+    """
+
+    def __init__(self, server: int, body: Callable[[int, int, int], None]) -> None:
+        ours, theirs = socket.socketpair()
+        reader, writer = os.pipe()
+        parent = os.getpid()
+        self.pid = os.fork()
+        if not self.pid:
+            body(theirs.fileno(), writer, parent)
+            os._exit(73)
+        theirs.close()
+        ours.setblocking(False)
+        os.set_blocking(reader, False)
+        self.channel = ours
+        self.output = reader
+        self._writer = writer  # held, so that the pipe does not end when user code closes its descriptors
+        self.stopped = False
+        self.orphaned = False
+        """Whether it has many ended children that nobody waited for; they count as processes until then."""
+        self.calls = 0
+        self.received = bytearray()
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(writer, 1031, 1 << 18)  # F_SETPIPE_SZ: fewer changes of process when much is printed
+        try:
+            self.death = os.pidfd_open(self.pid)
+        except (AttributeError, OSError):
+            self.death = -1
+        self.poll = select.poll()
+        self.poll.register(self.channel, select.POLLIN)
+        self.poll.register(self.output, select.POLLIN)
+        if self.death >= 0:
+            self.poll.register(self.death, select.POLLIN)
+        self.poll.register(server, getattr(select, "POLLRDHUP", 0))
+
+    def ask(self, operation: int, call: int, cell: int, blob: bytes) -> memoryview:
+        """Send a request; gives what the channel did not take yet."""
+        data = memoryview(worker.REQUEST.pack(operation, call, cell, len(blob)) + blob)
+        return self.push(data)
+
+    def push(self, data: memoryview) -> memoryview:
+        """Send what the channel takes, give what is left."""
+        while data:
+            try:
+                data = data[self.channel.send(data) :]
+            except BlockingIOError:
+                return data
+            except OSError:  # closed by the worker's side: its end will be noticed
+                return data[:0]
+        return data
+
+    def resume(self) -> None:
+        """Let it run."""
+        if self.stopped:
+            self.stopped = False
+            with contextlib.suppress(OSError):
+                os.kill(self.pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        """Let go of what was held for a worker that has ended."""
+        self.channel.close()
+        for descriptor in (self.output, self._writer, self.death):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+
+class Call:
+    """One call of a worker.
+
+    Args:
+        to: the worker.
+        processes: the session's.
+        limits: what this call may use.
+        server: descriptor that hangs up when the server is gone.
+        files: the workspace where its size must be watched; None where the kernel does that.
+    """
+
+    def __init__(self, to: Worker, processes: Processes, limits: Limits, server: int, files: Workspace | None) -> None:
+        self._worker = to
+        self._processes = processes
+        self._limits = limits
+        self._server = server
+        self._files = files
+        self._interrupted: str | None = None
+        self.capture = Capture(limits.output_bytes)
+
+    def make(self, operation: int, cell: int, blob: bytes) -> Ended:
+        """Make the call, and wait until it ended.
+
+        Raises:
+            Closed: the server went away meanwhile.
+        """
+        to = self._worker
+        to.calls += 1
+        self._cpu = self._processes.mark(to.pid)
+        to.resume()
+        rest = to.ask(operation | (worker.REAP if to.orphaned else 0), to.calls, cell, blob)
+        try:
+            ended = self._watch(rest)
+        except Broken:
+            ended = self._end("crashed", "wrote to the channel of the worker")
+        if not ended.fresh:
+            to.stopped = True
+            others = self._processes.freeze(to.pid)
+            if others is None:
+                ended = self._stuck(ended)
+            else:
+                to.orphaned = others >= CROWD
+            self._drain()
+        return ended
+
+    # ------------------------------------------------------------------ waiting
+
+    def _watch(self, rest: memoryview) -> Ended:
+        to = self._worker
+        now = time.monotonic()
+        deadline = now + self._limits.seconds
+        look = now + TICK
+        writing = False
+        while True:
+            if bool(rest) != writing:
+                writing = not writing
+                to.poll.modify(to.channel, select.POLLIN | (select.POLLOUT if writing else 0))
+            pause = min(deadline, look) - time.monotonic()
+            if to.death < 0:
+                pause = min(pause, 0.01)
+            for descriptor, event in to.poll.poll(max(0.0, pause * 1000)):
+                if descriptor == to.output:
+                    self._output()
+                elif descriptor == to.death:
+                    return self._died()
+                elif descriptor == self._server:
+                    if event & _HANGUP:
+                        raise Closed
+                elif event & (select.POLLIN | select.POLLHUP | select.POLLERR):
+                    ended = self._replied()
+                    if ended is not None:
+                        return ended
+                if descriptor == to.channel.fileno() and event & select.POLLOUT:
+                    rest = to.push(rest)
+            if to.death < 0 and self._fate(wait=False) is not None:
+                return self._died()
+            now = time.monotonic()
+            if now >= deadline:
+                if self._interrupted is not None:
+                    return self._end("killed", self._interrupted)
+                self._interrupt("timeout")
+                deadline = now + GRACE
+            if now >= look:
+                look = now + TICK
+                excess = self._excess()
+                if excess == "cpu" and self._interrupted is None:
+                    self._interrupt("cpu")
+                    deadline = now + GRACE
+                elif excess not in (None, "cpu"):
+                    return self._end("killed", excess)
+
+    def _interrupt(self, why: str) -> None:
+        self._interrupted = why
+        for number in (signal.SIGINT, signal.SIGCONT):  # the second, because code can stop itself
+            with contextlib.suppress(OSError):
+                os.kill(self._worker.pid, number)
+
+    def _excess(self) -> str | None:
+        """What the session uses too much of."""
+        used = self._processes.usage(self._worker.pid)
+        if used.memory > self._limits.memory:
+            exact = self._processes.proportional(self._worker.pid)
+            if exact is None or exact > self._limits.memory:
+                return "memory"
+        if used.threads > self._limits.processes + 1:
+            return "processes"
+        if self._files is not None:
+            size, count = self._files.usage()
+            if size > max(self._limits.workspace_bytes, self._files.full[0]):
+                return "disk"
+            if count > max(self._limits.workspace_files, self._files.full[1]):
+                return "disk"
+        return "cpu" if used.cpu - self._cpu > self._limits.cpu_seconds else None
+
+    # ------------------------------------------------------------------ what comes
+
+    def _output(self) -> bool:
+        try:
+            data = os.read(self._worker.output, _READ)
+        except BlockingIOError:
+            return False
+        self.capture.feed(data)
+        return bool(data)
+
+    def _drain(self) -> None:
+        """What is left in the pipe; bounded, should somebody still be writing."""
+        for _ in range(64):
+            if not self._output():
+                return
+
+    def _replied(self) -> Ended | None:
+        to = self._worker
+        try:
+            data = to.channel.recv(_READ)
+        except BlockingIOError:
+            return None
+        except OSError:
+            data = b""
+        if not data:  # its end is closed: the process is ending, or code closed the descriptor
+            for _ in range(20):
+                if self._fate(wait=False) is not None:
+                    return self._died()
+                time.sleep(0.005)
+            return self._end("crashed", "closed the channel of the worker")
+        received = to.received
+        received += data
+        size = worker.REPLY.size
+        while len(received) >= size:
+            code, call, text_length, value_length = worker.REPLY.unpack_from(received)
+            if code > 1 or text_length > worker.MOST_WHY or value_length > MOST_BYTES or call > to.calls:
+                raise Broken
+            end = size + text_length + value_length
+            if len(received) < end:
+                return None
+            text = bytes(received[size : size + text_length])
+            value = bytes(received[size + text_length : end])
+            del received[:end]
+            if call == to.calls:
+                return self._done(code, text.decode("utf-8", "backslashreplace"), value)
+        return None
+
+    def _done(self, code: int, text: str, value: bytes) -> Ended:
+        if self._interrupted is not None:
+            return Ended("timeout", self._interrupted)
+        if code:
+            return Ended("error", text or None)
+        if value:
+            try:
+                frames.parsed(value)
+            except frames.FrameError:
+                return Ended("error", "not JSON: what was written to the channel of the worker")
+        return Ended("ok", None, value=value)
+
+    # ------------------------------------------------------------------ its end
+
+    def _died(self) -> Ended:
+        fate = self._fate() or "unknown"
+        if self._interrupted is not None:
+            return self._end("killed", self._interrupted)
+        return self._end("crashed", fate)
+
+    def _end(self, status: str, why: str) -> Ended:
+        self._processes.end_all(self._worker.pid)
+        self._drain()
+        if why == "disk" and self._files is not None:
+            self._files.full = self._files.usage()
+        return Ended(status, why, fresh=True)
+
+    def _stuck(self, ended: Ended) -> Ended:
+        """The call ended, but its worker cannot be stopped: it ended as well, or forks faster than it is killed."""
+        fate = self._fate()
+        if fate is None or ended.status == "timeout":
+            return self._end("killed", ended.why or "timeout")
+        return self._end("crashed", fate)
+
+    def _fate(self, wait: bool = True) -> str | None:
+        """How the worker ended, from the kernel; None while it lives."""
+        options = os.WEXITED | os.WNOWAIT | (0 if wait and self._gone() else os.WNOHANG)
+        try:
+            found = os.waitid(os.P_PID, self._worker.pid, options)
+        except ChildProcessError:
+            return "unknown"
+        if found is None:
+            return None
+        if found.si_code == os.CLD_EXITED:
+            return f"exit {found.si_status}"
+        with contextlib.suppress(ValueError):
+            return f"signal {signal.Signals(found.si_status).name}"
+        return f"signal {found.si_status}"
+
+    def _gone(self) -> bool:
+        return self._worker.death >= 0 and bool(select.select([self._worker.death], [], [], 0)[0])

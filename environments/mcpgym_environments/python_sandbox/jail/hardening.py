@@ -1,0 +1,56 @@
+"""What is taken from a session's processes for good, whatever tier they run on: privileges, dumps, system calls."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import socket
+
+from mcpgym_environments.python_sandbox.jail import seccomp, system_calls
+
+SECURE_BITS = 0xEF
+"""NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, locked, and KEEP_CAPS locked off: user 0 is a user like others."""
+
+
+def only(stream: int) -> socket.socket:
+    """Close every descriptor but the stream, which becomes 3, and the three standard ones; leave all terminals."""
+    if stream != 3:
+        os.dup2(stream, 3, inheritable=False)
+    os.closerange(4, 65_536)
+    os.setsid()
+    return socket.socket(fileno=3)
+
+
+def confine() -> None:
+    """For the session's init, which user code is forked from: no capabilities, none to gain, and its system calls.
+
+    Raises:
+        OSError: the kernel refuses a step; its text names it.
+    """
+    for kind in (
+        "RLIMIT_CORE",
+        "RLIMIT_MEMLOCK",
+        "RLIMIT_MSGQUEUE",
+        "RLIMIT_NICE",
+        "RLIMIT_RTPRIO",
+    ):
+        resource.setrlimit(getattr(resource, kind), (0, 0))
+    system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
+    with contextlib.suppress(
+        OSError
+    ):  # without CAP_SETPCAP there is nothing to lock away
+        system_calls.prctl(system_calls.PR_SET_SECUREBITS, SECURE_BITS)
+    with contextlib.suppress(OSError):  # before Linux 4.3
+        system_calls.prctl(
+            system_calls.PR_CAP_AMBIENT, system_calls.PR_CAP_AMBIENT_CLEAR_ALL
+        )
+    system_calls.set_capabilities()
+    seccomp.session_filter().install()
+    system_calls.prctl(system_calls.PR_SET_DUMPABLE, 0)
+
+
+def harden_worker() -> None:
+    """For the worker, the last thing before user code: it may touch itself only, and look at itself."""
+    system_calls.prctl(system_calls.PR_SET_DUMPABLE, 1)
+    seccomp.worker_filter().install()

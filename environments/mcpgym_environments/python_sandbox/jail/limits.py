@@ -1,0 +1,104 @@
+"""What a session may use, its environment variables, and how a process is held to them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+if sys.platform != "win32":
+    import resource
+
+ENVIRONMENT: Mapping[str, str] = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "MPLBACKEND": "Agg",
+}
+"""All that the code of a session finds in its environment, but for HOME (the workspace) and TMPDIR. An interpreter
+must be started with it: the seed of hashes and the threads of BLAS are read only then."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The same limits as the server's ``SandboxLimits``, as the first frame tells them."""
+
+    seconds: float = 10.0
+    cpu_seconds: float = 10.0
+    address_space: int = 2**30
+    memory: int = 3 * 2**29
+    processes: int = 32
+    open_files: int = 128
+    file_bytes: int = 2**26
+    workspace_bytes: int = 2**26
+    workspace_files: int = 4096
+    output_bytes: int = 2**16
+    read_bytes: int = 2**20
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Limits:
+        """Limits from JSON; what is missing is the default, what is unknown is passed over.
+
+        Raises:
+            ValueError: a value is not a positive number.
+        """
+        known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        for name, value in known.items():
+            if type(value) not in (int, float) or not 0 < value < 2**63:
+                raise ValueError(f"limit {name}: {value!r} is not a positive number")
+        return cls(**known)
+
+
+def hold(limits: Limits, *, count_processes: bool) -> None:
+    """Put this process and all it will start under ``limits``, for good.
+
+    Args:
+        limits: what it may use.
+        count_processes: whether the user id is the session's own; otherwise the kernel would count others' processes.
+    """
+    if sys.platform == "win32":
+        return
+    wanted = {
+        "RLIMIT_AS": int(limits.address_space),
+        "RLIMIT_NOFILE": int(limits.open_files),
+        "RLIMIT_FSIZE": int(limits.file_bytes),
+        "RLIMIT_STACK": 8 << 20,
+        "RLIMIT_CORE": 0,
+        "RLIMIT_MEMLOCK": 0,
+        "RLIMIT_MSGQUEUE": 0,
+        "RLIMIT_RTPRIO": 0,
+        "RLIMIT_NICE": 0,
+    }
+    if count_processes:
+        wanted["RLIMIT_NPROC"] = int(limits.processes)
+    for name, value in wanted.items():
+        kind = getattr(resource, name, None)
+        if kind is None:
+            continue
+        hard = resource.getrlimit(kind)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        with contextlib.suppress(OSError, ValueError):  # macOS refuses RLIMIT_AS
+            resource.setrlimit(kind, (value, value))
+
+
+def environment(work: str, scratch: str) -> dict[str, str]:
+    """All environment variables of a session whose files lie in ``work`` and temporary ones in ``scratch``."""
+    return {**ENVIRONMENT, "HOME": work, "TMPDIR": scratch, "PWD": work}
+
+
+def take_environment(work: str, scratch: str) -> None:
+    """Replace this process's environment variables by the session's."""
+    wanted = environment(work, scratch)
+    for name in set(os.environ) - set(wanted):
+        del os.environ[name]
+    os.environ.update(wanted)

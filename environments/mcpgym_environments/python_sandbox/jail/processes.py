@@ -1,0 +1,275 @@
+"""The processes of a session, as init sees them: which there are, what they use, stopping and ending them.
+
+In a pid namespace of its own (init is process 1) these are all processes; elsewhere they are init's descendants, which
+it keeps even when their parents end. Where /proc is hidden, only the worker is known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+if sys.platform != "win32":
+    import resource
+
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_PR_SET_CHILD_SUBREAPER = 36
+FREEZE_SECONDS = 1.0
+"""How long stopping a session's processes may take, however busy they make the machine."""
+_LISTS_CHILDREN = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the session's processes use: seconds of processor time, bytes of resident memory, threads."""
+
+    cpu: float
+    memory: int
+    threads: int
+
+
+class Processes:
+    """The processes of one session.
+
+    Args:
+        namespace: whether init is process 1 of a pid namespace of its own.
+    """
+
+    def __init__(self, namespace: bool) -> None:
+        self._namespace = namespace
+        self._proc = _stat(os.getpid()) is not None
+        self._shared = 0
+        if not namespace and sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+    # ------------------------------------------------------------------ which
+
+    def all(self, worker: int | None) -> list[int]:
+        """Every process of the session but init."""
+        if not self._proc:
+            return [] if worker is None else [worker]
+        if self._namespace:
+            return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+        return list(descendants(os.getpid()))
+
+    # ------------------------------------------------------------------ what they use
+
+    def mark(self, worker: int) -> float:
+        """The processor time used so far, to be taken from later measures: while only the worker is alive."""
+        return self.usage(worker, [worker]).cpu
+
+    def baseline(self, worker: int) -> None:
+        """Take what a new worker has in memory for what it shares with init, and so with all that it forks."""
+        fields = _stat(worker) if self._proc else None
+        self._shared = 0 if fields is None else int(fields[21]) * PAGE
+
+    def usage(self, worker: int, pids: list[int] | None = None) -> Usage:
+        """What the processes use together; of ended ones, their processor time."""
+        reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = reaped.ru_utime + reaped.ru_stime
+        if not self._proc:
+            with contextlib.suppress(OSError):
+                cpu += time.clock_gettime((~worker << 3) | 2)  # the clock of another process, as the kernel numbers it
+            return Usage(cpu, 0, 1)
+        ticks = memory = threads = 0
+        for pid in self.all(worker) if pids is None else pids:
+            fields = _stat(pid)
+            if fields is not None:
+                ticks += sum(map(int, fields[11:15]))
+                threads += int(fields[17])
+                memory += max(0, int(fields[21]) * PAGE - self._shared)
+        return Usage(cpu + ticks / TICKS, memory, threads)
+
+    def proportional(self, worker: int) -> int | None:
+        """Resident memory with what processes share counted once; slower; None where it cannot be read."""
+        total = 0
+        for pid in self.all(worker):
+            try:
+                text = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                if error.errno == 3:  # it ended
+                    continue
+                return None
+            for line in text.splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1]) * 1024
+        return total
+
+    # ------------------------------------------------------------------ stopping and ending
+
+    def freeze(self, worker: int) -> int | None:
+        """Stop the worker and kill every other process.
+
+        Returns:
+            How many others there were; None when the worker could not be stopped, or has ended.
+        """
+        deadline = time.monotonic() + FREEZE_SECONDS
+        killed: set[int] = set()
+        while True:
+            self._signal_all(signal.SIGSTOP, worker)  # what is stopped starts no more
+            others = [pid for pid in self.all(worker) if pid != worker and pid not in killed]
+            for pid in others:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+            if not others:
+                break
+            if time.monotonic() > deadline:
+                return None
+        while not _has_stopped(worker):
+            left = deadline - time.monotonic()
+            if left <= 0 or _has_ended(worker):
+                return None
+            _wait_for_child(left)
+        reap(worker)
+        return len(killed)
+
+    def _signal_all(self, number: int, worker: int) -> None:
+        if self._namespace:
+            with contextlib.suppress(OSError):
+                os.kill(-1, number)
+            return
+        for pid in {worker, *self.all(worker)}:
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+
+    def end_all(self, worker: int | None) -> None:
+        """Kill every process of the session; returns when none is left, or after a second of trying."""
+        deadline = time.monotonic() + 1.0
+        while True:
+            pids = set(self.all(worker)) | (set() if worker is None else {worker})
+            if self._namespace:
+                with contextlib.suppress(OSError):
+                    os.kill(-1, signal.SIGKILL)
+            for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first: what is stopped starts no more
+                for pid in pids:
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, number)
+            if reap(None) == 0 and not self.all(None):
+                return
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            _wait_for_child(min(left, 0.005))
+            worker = None
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """The processes that ``pid`` (of one thread, if it is this one) started and those that they did; needs /proc."""
+    parents = None if _LISTS_CHILDREN else _parents()
+    seen = {pid}
+    waiting = [pid]
+    while waiting:
+        parent = waiting.pop()
+        found = _children(parent) if parents is None else [one for one, of in parents.items() if of == parent]
+        for child in found:
+            if child not in seen:
+                seen.add(child)
+                waiting.append(child)
+                yield child
+
+
+def end_tree(pid: int) -> None:
+    """Kill a process and all that it started, as far as /proc shows them; from outside, without waiting."""
+    known: set[int] = set()
+    with contextlib.suppress(OSError):
+        for _ in range(20):
+            found = {pid, *descendants(pid)} - known
+            if not found:
+                break
+            known |= found
+            for one in found:  # stopped first: what is stopped starts no more
+                with contextlib.suppress(OSError):
+                    os.kill(one, signal.SIGSTOP)
+    for one in known or {pid}:
+        with contextlib.suppress(OSError):
+            os.kill(one, signal.SIGKILL)
+
+
+def reap(keep: int | None) -> int:
+    """Take the status of every ended child but ``keep``; gives how many children are left, at least (0 or 1)."""
+    while True:
+        try:
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return 0
+        if found is None or found.si_pid == keep:
+            return 1
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PID, found.si_pid, os.WEXITED | os.WNOHANG)
+
+
+def _has_stopped(pid: int) -> bool:
+    try:
+        return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG) is not None
+    except ChildProcessError:
+        return False
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
+def _wait_for_child(seconds: float) -> None:
+    """Until something happens to a child (SIGCHLD must be blocked), or for so long."""
+    if hasattr(signal, "sigtimedwait"):
+        signal.sigtimedwait({signal.SIGCHLD}, seconds)
+    else:
+        time.sleep(min(seconds, 0.002))
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    """The fields of /proc/<pid>/stat after the name."""
+    text = _text(f"/proc/{pid}/stat")
+    fields = text[text.rfind(b")") + 2 :].split()
+    return fields if len(fields) > 21 else None
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        threads = [str(pid)] if pid == os.getpid() else os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for thread in threads:
+        found += map(int, _text(f"/proc/{pid}/task/{thread}/children").split())
+    return found
+
+
+def _text(path: str) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return b""
+    parts = []
+    try:
+        while part := os.read(descriptor, 65_536):
+            parts.append(part)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)
+    return b"".join(parts)
+
+
+def _parents() -> dict[int, int]:
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            fields = _stat(int(name))
+            if fields is not None:
+                found[int(name)] = int(fields[1])
+    return found

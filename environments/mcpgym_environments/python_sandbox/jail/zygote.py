@@ -1,0 +1,171 @@
+"""The fork server ("zygote"): has everything imported, and forks a session whenever it is asked to.
+
+It never runs user code and reads nothing that a session says. On the control socket it gets one datagram per session
+with one descriptor, the session's end of its stream. The session itself sends the first byte over that stream, with a
+pidfd of its init, when it is confined; or else a line that says why it is not. When the control socket closes or the
+server's pidfd says that it ended, the fork server exits, and the kernel ends every session with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from typing import Any
+
+READY = b"+"
+"""The first byte of a stream whose session is ready; a descriptor comes with it: the pidfd of its init."""
+_COMMON = (
+    "array base64 bisect calendar cmath collections contextlib copy csv dataclasses datetime decimal enum fractions"
+    " functools hashlib heapq inspect io itertools json math numbers operator pathlib pickle pprint queue random re"
+    " shutil signal statistics string struct subprocess tempfile textwrap threading time traceback typing unicodedata"
+    " unittest uuid zlib zoneinfo"
+)
+COMMON = _COMMON.split()
+"""Modules that code asks for all the time: imported once, shared by every session."""
+
+
+def main(control: socket.socket, server: int, order: dict[str, Any]) -> None:
+    """Import what the order names, say that it is ready, and serve until the server is gone."""
+    from mcpgym_environments.python_sandbox.jail import system_calls
+
+    try:
+        _import(order["modules"])
+        tier = _tier(order)
+        system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
+        system_calls.set_capabilities(tier.KEPT if order["users"] else frozenset())
+        system_calls.death_signal(signal.SIGKILL)
+    except BaseException as error:
+        control.send(json.dumps({"fault": f"{type(error).__name__}: {error}"}).encode())
+        raise SystemExit(1) from None
+    facts = {"python": sys.version.split()[0], "packages": order["versions"]}
+    control.send(json.dumps({"ready": facts}).encode())
+    null = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    os.close(null)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    _serve(control, server, order, tier)
+
+
+def _tier(order: dict[str, Any]) -> Any:
+    """The module that makes a session of a process: ``alone`` or ``namespaces``."""
+    return sys.modules[f"mcpgym_environments.python_sandbox.jail.{order['tier']}"]
+
+
+def _import(modules: list[str]) -> None:
+    import importlib
+
+    for name in (*COMMON, *modules):
+        importlib.import_module(name)
+    from mcpgym_environments.python_sandbox.jail import alone, init, namespaces  # noqa: F401
+
+    sys.path[:] = [folder for folder in sys.path if not folder.endswith("/mcpgym")]
+    for name in ("mcpgym_environments", "mcpgym_environments.python_sandbox"):
+        del sys.modules[name].__path__
+    if "numpy" in sys.modules:
+        numpy = sys.modules["numpy"]
+        numpy.dot(
+            numpy.ones((64, 64)), numpy.ones((64, 64))
+        )  # BLAS takes its memory now, once for all sessions
+
+
+def _serve(
+    control: socket.socket, server: int, order: dict[str, Any], tier: Any
+) -> None:
+    tier.begin(order)
+    woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    number = 0
+    poll = select.poll()
+    for descriptor in (control.fileno(), server, woken):
+        poll.register(descriptor, select.POLLIN)
+    while True:
+        ready = {descriptor for descriptor, _ in poll.poll()}
+        if server in ready:
+            return
+        if woken in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(woken, 4096)
+            _reap(tier)
+        if control.fileno() in ready:
+            request, descriptors, _, _ = socket.recv_fds(control, 4096, 4)
+            if not request:
+                return
+            if len(descriptors) == 1:
+                _fork(descriptors[0], number, order, tier)
+                number += 1
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+
+def _reap(tier: Any) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while (child := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+            tier.ended(child)
+
+
+def _fork(stream: int, number: int, order: dict[str, Any], tier: Any) -> None:
+    """Fork what becomes the session with this number; an error is told to who waits at the stream's other end."""
+    user = (
+        order["users"][0] + (order["first"] + number) % order["users"][1]
+        if order["users"]
+        else None
+    )
+    try:
+        folder = tier.before(order, user)
+        child = os.fork()
+    except OSError as error:
+        _tell(stream, "fork", error)
+        return
+    if child:
+        tier.began(child, folder)
+        return
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        tier.become_session(stream, order, folder, user, _serve_session)
+    except BaseException as error:
+        _tell(stream, "session", error)
+    finally:
+        os._exit(1)
+
+
+def _serve_session(connection: socket.socket, this: int, place: Any) -> None:
+    """Confined, say so and be the agent."""
+    from mcpgym_environments.python_sandbox.jail import init
+
+    socket.send_fds(connection, [READY], [this])
+    os.close(this)
+    init.serve(connection, place)
+
+
+def _tell(stream: int, step: str, error: BaseException) -> None:
+    from mcpgym_environments.python_sandbox.jail.refusal import Refused
+
+    message = {"fault": f"{step}: {type(error).__name__}: {error}"}
+    if isinstance(error, Refused):
+        message = {"refused": error.reason, "remedy": error.remedy}
+    with contextlib.suppress(OSError):
+        os.write(stream, json.dumps(message).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    top = os.path.abspath(__file__)
+    for _ in range(4):
+        top = os.path.dirname(top)
+    sys.path.append(top)
+    sys.path.append(os.path.join(os.path.dirname(os.__file__), "site-packages"))
+    main(
+        socket.socket(fileno=int(sys.argv[1])),
+        int(sys.argv[2]),
+        json.loads(sys.argv[3]),
+    )

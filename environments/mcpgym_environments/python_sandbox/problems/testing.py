@@ -1,0 +1,95 @@
+"""The hidden tests of a function: drawn from an episode's seed, judged by a trusted implementation in the server.
+
+What generators of the families ``function`` and ``debug`` share: which inputs become tests, how calls are shown, and
+what every such text says about how it is graded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
+from itertools import islice
+from random import Random
+from typing import Any
+
+from mcpgym import derive_seed
+from mcpgym_environments.python_sandbox.problems.problem import Case
+
+Arguments = tuple[Any, ...]
+
+TESTS = 16
+"""How many hidden tests an episode has."""
+
+_DRAWS = 400
+"""How many inputs are looked at for them, at most."""
+
+_ALIKE = 3
+"""How many tests may expect the same value, so that a constant is worth little."""
+
+RULES = """\
+How it is graded: {function} of solution.py is called in a fresh process with other inputs than those shown here; they \
+are chosen anew each time. Nothing but solution.py is there. Each call may take {seconds:g} seconds of CPU time. What \
+counts is the returned value, which must be right to its type: no tuple, set, generator or NumPy value where a list or \
+a number is wanted, True is not 1, and 1 is not 1.0. What the function prints does not matter."""
+
+
+def rules(function: str, seconds: float) -> str:
+    """What the text says about how the function is graded."""
+    return RULES.format(function=function, seconds=seconds)
+
+
+def shown_call(function: str, arguments: Arguments) -> str:
+    """A call as one writes it."""
+    return f"{function}({', '.join(map(repr, arguments))})"
+
+
+def key(value: Any) -> str:
+    """The same text for the same JSON value, to compare values of our own making."""
+    return json.dumps(value, sort_keys=True)
+
+
+def drawn_cases(
+    inputs: Callable[[Random], Iterator[Arguments]],
+    reference: Callable[..., Any],
+    shown: Iterable[Arguments],
+    random: Random,
+    count: int = TESTS,
+    accept: Callable[[Arguments, Any], bool] = lambda arguments, expected: True,
+) -> list[Case]:
+    """``count`` tests: the first inputs that are new, are not shown, and do not expect what many others expect.
+
+    Raises:
+        RuntimeError: the inputs do not suffice: a fault of the generator.
+    """
+    seen = {key(arguments) for arguments in shown}
+    expected_so_far: Counter[str] = Counter()
+    cases: list[Case] = []
+    for arguments in islice(inputs(random), _DRAWS):
+        name = key(arguments)
+        if name in seen:
+            continue
+        seen.add(name)
+        expected = reference(*deepcopy(arguments))
+        if expected_so_far[key(expected)] >= _ALIKE or not accept(arguments, expected):
+            continue
+        expected_so_far[key(expected)] += 1
+        cases.append(Case(arguments, expected))
+        if len(cases) == count:
+            return cases
+    raise RuntimeError(f"only {len(cases)} of {count} tests among the inputs that were drawn")
+
+
+def case_maker(
+    generator: str,
+    inputs: Callable[[Random], Iterator[Arguments]],
+    reference: Callable[..., Any],
+    shown: Sequence[Arguments],
+) -> Callable[[int], Sequence[Case]]:
+    """The function that makes the tests of an episode from its seed."""
+
+    def cases(seed: int) -> Sequence[Case]:
+        return drawn_cases(inputs, reference, shown, Random(derive_seed("tests", generator, seed)))
+
+    return cases

@@ -1,0 +1,463 @@
+"""What a pool does in its home thread: starts back-ends, opens sessions ahead of need, and ends what is to end.
+
+It knows streams, not sessions, and nothing of the loops that use them. Nothing holds it but its thread and who asked
+for a pool: the pool ends it when it is closed, forgotten, or when the interpreter exits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from mcpgym.errors import ConfigurationError
+from mcpgym_environments.python_sandbox.sessions.backend import (
+    JSON,
+    Backend,
+    SandboxSpec,
+    SessionLost,
+    Stream,
+    Unavailable,
+)
+from mcpgym_environments.python_sandbox.sessions.home import Home
+from mcpgym_environments.python_sandbox.sessions.memory_guard import GUARD, Guarded
+
+logger = logging.getLogger(__name__)
+
+LEAST_READY, MOST_READY = 4, 32
+"""How many sessions are kept ready: twice as many as were opened in the last second, within these."""
+AT_ONCE = 4
+"""How many are being opened at once."""
+RECYCLED_AFTER = 5_000
+"""How many sessions one start of a back-end opens before another takes over."""
+OPEN_SECONDS = 60.0
+START_SECONDS = 600.0
+"""Beyond any time a back-end takes by its own promise; only against one that breaks it."""
+CLOSE_SECONDS = 10.0
+TICK_SECONDS = 0.5
+QUIET_SECONDS = 30.0
+"""Sessions beyond the least are ended when none was opened for so long."""
+
+
+@dataclass(eq=False, slots=True)
+class Generation:
+    """One start of a back-end, and how many of its sessions there were and are."""
+
+    backend: Backend
+    facts: Mapping[str, JSON]
+    opened: int = 0
+    live: int = 0
+    retired: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """One session's stream, and whose it is. ``sacrificed`` is told why when the memory guard ends it."""
+
+    stream: Stream
+    generation: Generation
+    on_sacrifice: Callable[[str], None]
+    gone: bool = False
+
+    @property
+    def process(self) -> int | None:
+        """Its first process on this machine."""
+        return self.stream.process
+
+    def sacrifice(self, why: str) -> None:
+        """End it for want of memory."""
+        self.on_sacrifice(why)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a pool has done. ``cold`` of the sessions were opened while somebody waited for them."""
+
+    opened: int = 0
+    cold: int = 0
+    failed: int = 0
+    ended: int = 0
+    starts: int = 0
+    sacrificed: int = 0
+
+
+@dataclass(eq=False)
+class Keeper:
+    """See the module. ``fixed`` is how many sessions are kept ready; None to follow the demand."""
+
+    backend: Backend
+    spec: SandboxSpec
+    fixed: int | None
+    recycled_after: int
+    counts: Counts = field(default_factory=Counts)
+
+    def __post_init__(self) -> None:
+        self.home = Home(f"mcpgym sandbox: {self.backend.name}")
+        self._process = os.getpid()
+        self._ages = hasattr(self.backend, "another")
+        self._at_once = int(getattr(self.backend, "at_once", AT_ONCE))
+        self._lock = threading.Lock()
+        self._ready: deque[Held] = deque()
+        self._waiting: deque[Future[Held]] = deque()
+        self._held: set[Held] = set()
+        self._generations: list[Generation] = []
+        self._current: Generation | None = None
+        self._starting: asyncio.Lock | None = None
+        self._opening = 0
+        self._openings: set[asyncio.Task[None]] = set()
+        self._retry_at = 0.0
+        self._watching: asyncio.Task[None] | None = None
+        self._taken: deque[float] = deque(maxlen=4 * MOST_READY)
+        self.closed = False
+        self.unwanted = False
+        self.forgotten: deque[Held] = deque()
+        """Sessions that the garbage collector found; it takes no lock, and the next tick ends them."""
+        _KEEPERS.add(self)
+
+    # From any thread.
+
+    def start(self) -> Future[Mapping[str, JSON]]:
+        """Start the back-end if it is not; its facts.
+
+        Raises (in the future):
+            Unavailable: it cannot run here.
+        """
+        self._refuse_forks()
+        return self.home.submit(self._start())
+
+    def take(self) -> Held | Future[Held]:
+        """A session that nobody has had; if none is ready, one that comes.
+
+        Raises:
+            SessionLost: the pool was closed.
+            ConfigurationError: it is another process's.
+        """
+        self._refuse_forks()
+        with self._lock:
+            if self.closed:
+                raise SessionLost("the pool of sandbox sessions was closed")
+            self._taken.append(time.monotonic())
+            self.counts.opened += 1
+            if self._ready:
+                held: Held | Future[Held] = self._ready.popleft()
+            else:
+                held = Future()
+                self._waiting.append(held)
+                self.counts.cold += 1
+        self.home.call(self._refill)
+        return held
+
+    def end(self, held: Held) -> None:
+        """A session is over: its processes now, what its back-end holds of it soon."""
+        if os.getpid() != self._process:
+            return  # a fork of the server: the session is its parent's
+        with self._lock:
+            if held.gone:
+                return
+            held.gone = True
+            self._held.discard(held)
+            self.counts.ended += 1
+        held.stream.kill()
+        self.home.call(lambda: self._release(held))
+
+    def guarded(self) -> Iterable[Guarded]:
+        """The sessions that live, for the memory guard."""
+        with self._lock:
+            return list(self._held)
+
+    def forget(self) -> None:
+        """Nobody has the pool any more. Called by the garbage collector, at any point of any thread: takes no lock."""
+        self.unwanted = True
+
+    def come_too_late(self, future: Future[Held]) -> None:
+        """A session came to somebody who no longer waits."""
+        if not future.cancelled() and future.exception() is None:
+            self.home.call(partial(self._offer, future.result()))
+
+    def gauges(self) -> dict[str, float]:
+        """Numbers as they stand."""
+        with self._lock:
+            return {
+                "sessions_ready": float(len(self._ready)),
+                "sessions_live": float(len(self._held) - len(self._ready)),
+                "sessions_waited_for": float(len(self._waiting)),
+                "sessions_opened": float(self.counts.opened),
+                "sessions_opened_cold": float(self.counts.cold),
+                "sessions_ended": float(self.counts.ended),
+                "sessions_failed_to_open": float(self.counts.failed),
+                "sessions_ended_for_memory": float(self.counts.sacrificed),
+                "backend_starts": float(self.counts.starts),
+            }
+
+    def close(self) -> Future[None]:
+        """End every session and back-end; :meth:`stop` follows."""
+        return self.home.submit(self._close())
+
+    def stop(self) -> None:
+        """End the thread."""
+        with self._lock:
+            self.closed = True
+        self.home.stop()
+
+    def kill_now(self) -> None:
+        """End everything without waiting: the interpreter exits, or nobody has the pool any more."""
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            if self.closed and not self._generations:
+                return
+            self.closed = True
+            held, generations = list(self._held), list(self._generations)
+            self._generations.clear()
+        for one in held:
+            one.stream.kill()
+        for generation in generations:
+            try:
+                generation.backend.kill_now()
+            except Exception:
+                logger.exception("%s could not be ended", generation.backend.name)
+        self._fail_waiting(SessionLost("the pool of sandbox sessions was closed"))
+        self.home.stop()
+
+    def _refuse_forks(self) -> None:
+        if os.getpid() != self._process:
+            raise ConfigurationError("this pool of sandbox sessions is that of another process, which forked this one")
+
+    # At home.
+
+    async def _start(self) -> Mapping[str, JSON]:
+        if self._starting is None:
+            self._starting = asyncio.Lock()
+            self._watching = asyncio.get_running_loop().create_task(self._watch())
+            GUARD.watch(self)
+        async with self._starting:
+            if self.closed:
+                raise SessionLost("the pool of sandbox sessions was closed")
+            if self._current is None:
+                await self._begin_generation()
+            assert self._current is not None
+            return self._current.facts
+
+    async def _begin_generation(self) -> None:
+        """Start a back-end in place of the current one, which keeps its sessions until they end."""
+        backend: Backend = self.backend
+        if self.counts.starts:
+            backend = backend.another()  # type: ignore[attr-defined]  # it ages, or this would be the first
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                facts = await backend.start(self.spec)
+        except BaseException as error:
+            await _quietly(backend.close(), f"{backend.name} could not be closed")
+            if isinstance(error, TimeoutError):
+                raise Unavailable(f"{backend.name} did not start within {START_SECONDS:g} s", "") from None
+            raise
+        old, self._current = self._current, Generation(backend, dict(facts))
+        with self._lock:
+            self._generations.append(self._current)
+        self.counts.starts += 1
+        if old is not None:
+            await self._retire(old)
+        self._refill()
+
+    async def _retire(self, generation: Generation) -> None:
+        generation.retired = True
+        with self._lock:
+            stale = [held for held in self._ready if held.generation is generation]
+            for held in stale:
+                self._ready.remove(held)
+        for held in stale:
+            self.end(held)
+        await self._close_if_done(generation)
+
+    async def _close_if_done(self, generation: Generation) -> None:
+        if not generation.retired or generation.live:
+            return
+        with self._lock:
+            if generation not in self._generations:
+                return
+            self._generations.remove(generation)
+        await _quietly(generation.backend.close(), f"{generation.backend.name} could not be closed")
+
+    def _target(self) -> int:
+        """How many sessions should be ready."""
+        if self.fixed is not None:
+            return self.fixed
+        now = time.monotonic()
+        rate = sum(at > now - 1.0 for at in self._taken)
+        return min(max(2 * rate, LEAST_READY), MOST_READY)
+
+    def _refill(self) -> None:
+        """Open as many sessions as are missing, a few at once."""
+        if self.closed or self.unwanted:
+            return
+        with self._lock:
+            waiting = sum(not future.done() for future in self._waiting)
+            wanted = waiting + max(0, self._target() - len(self._ready))
+        if not waiting and (self._current is None or time.monotonic() < self._retry_at):
+            return
+        while self._opening < min(wanted, self._at_once):
+            self._opening += 1
+            task = asyncio.get_running_loop().create_task(self._open_one())
+            self._openings.add(task)
+            task.add_done_callback(self._openings.discard)
+
+    async def _open_one(self) -> None:
+        try:
+            held = await self._opened()
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            self._opening -= 1
+            if self.closed:
+                return
+            self.counts.failed += 1
+            self._retry_at = time.monotonic() + 1.0
+            logger.warning("%s: no session could be opened: %s", self.backend.name, error)
+            self._fail_waiting(error, 1)
+            self._refill()
+            return
+        self._opening -= 1
+        self._offer(held)
+        self._refill()
+
+    async def _opened(self) -> Held:
+        """A fresh session; a back-end that gives none is replaced, once."""
+        await self._start()
+        generation = self._current
+        assert generation is not None
+        if generation.opened >= self.recycled_after and self._ages:
+            generation = await self._replaced(generation)
+        try:
+            return await self._open_in(generation)
+        except Exception as error:
+            if self.closed:
+                raise
+            why = str(error) or type(error).__name__
+            logger.warning("%s: a session did not open (%s); trying again", self.backend.name, why)
+        return await self._open_in(await self._replaced(generation) if self._ages else generation)
+
+    async def _replaced(self, old: Generation) -> Generation:
+        assert self._starting is not None
+        async with self._starting:
+            if self._current is old:
+                await self._begin_generation()
+            assert self._current is not None
+            return self._current
+
+    async def _open_in(self, generation: Generation) -> Held:
+        generation.opened += 1
+        generation.live += 1
+        try:
+            async with asyncio.timeout(OPEN_SECONDS):
+                stream = await generation.backend.open(self.spec)
+        except BaseException:
+            generation.live -= 1
+            await self._close_if_done(generation)
+            raise
+        held = Held(stream, generation, lambda why: self.end(held))
+        with self._lock:
+            self._held.add(held)
+        if self.closed:
+            self.end(held)
+            raise SessionLost("the pool of sandbox sessions was closed")
+        return held
+
+    def _offer(self, held: Held) -> None:
+        """To who waits longest, else to those that are ready."""
+        with self._lock:
+            while self._waiting:
+                future = self._waiting.popleft()
+                if future.set_running_or_notify_cancel():
+                    future.set_result(held)
+                    return
+            if not held.generation.retired:
+                self._ready.append(held)
+                return
+        self.end(held)
+
+    def _fail_waiting(self, error: Exception, count: int | None = None) -> None:
+        with self._lock:
+            failed: list[Future[Held]] = []
+            while self._waiting and (count is None or len(failed) < count):
+                future = self._waiting.popleft()
+                if future.set_running_or_notify_cancel():
+                    failed.append(future)
+        for future in failed:
+            future.set_exception(error)
+
+    def _release(self, held: Held) -> None:
+        task = asyncio.get_running_loop().create_task(self._released(held))
+        self._openings.add(task)
+        task.add_done_callback(self._openings.discard)
+
+    async def _released(self, held: Held) -> None:
+        generation = held.generation
+        await _quietly(generation.backend.kill(held.stream), "a sandbox session could not be ended")
+        generation.live -= 1
+        await self._close_if_done(generation)
+
+    async def _watch(self) -> None:
+        """Guard the memory, let go of what is ready for nobody, and try again what did not open."""
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            if self.unwanted:
+                self.kill_now()
+                return
+            while self.forgotten:
+                self.end(self.forgotten.popleft())
+            if GUARD.look():
+                continue
+            self._refill()
+            quiet = not self._taken or time.monotonic() - self._taken[-1] > QUIET_SECONDS
+            with self._lock:
+                spare = self._ready.pop() if quiet and len(self._ready) > self._target() else None
+            if spare is not None:
+                self.end(spare)
+
+    async def _close(self) -> None:
+        with self._lock:
+            self.closed = True
+            held = list(self._held)
+            self._ready.clear()
+        self._fail_waiting(SessionLost("the pool of sandbox sessions was closed"))
+        if self._watching is not None:
+            self._watching.cancel()
+        for one in held:
+            self.end(one)
+        await asyncio.sleep(0)  # what was asked of this loop begins
+        if self._openings:
+            await asyncio.wait(list(self._openings), timeout=CLOSE_SECONDS)
+        for task in list(self._openings):
+            task.cancel()
+        with self._lock:
+            generations, self._generations = self._generations, []
+        for generation in generations:
+            await _quietly(generation.backend.close(), f"{generation.backend.name} could not be closed")
+
+
+_KEEPERS: weakref.WeakSet[Keeper] = weakref.WeakSet()
+
+
+@atexit.register
+def _at_exit() -> None:
+    for keeper in list(_KEEPERS):
+        keeper.kill_now()
+
+
+async def _quietly(work: Any, what: str) -> None:
+    """Do what must not hang and whose failure nobody can mend."""
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await work
+    except Exception as error:
+        logger.warning("%s: %s", what, error or type(error).__name__)

@@ -1,0 +1,429 @@
+"""A session: code runs, functions are called and files are moved in one sandbox, over whatever stream a back-end gave.
+
+The agent at the other end is taken for hostile: it shares a user id, a memory and a kernel with code that a policy
+wrote. Every answer is checked in full before anything of it is used, what it announces is refused before memory is set
+aside, and it has a deadline of ours beside its own. Whatever is odd ends the session: :class:`SessionLost`.
+
+One call at a time: others wait for their turn. **A call that is cancelled** leaves the session in step: if its request
+was sent whole, the code runs on to its end or limit, and the next call first reads and drops the answer that is owed
+(it is known by its number); if it was sent in part, the session is killed. No call is ever answered with another's
+answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Final, NoReturn, TypeAlias
+
+from mcpgym.errors import ConfigurationError, ToolError
+from mcpgym_environments.python_sandbox.jail import frames
+from mcpgym_environments.python_sandbox.sessions.answers import (
+    Entry,
+    Odd,
+    checked_answer,
+    checked_entries,
+    checked_facts,
+    flag_of,
+    value_of,
+)
+from mcpgym_environments.python_sandbox.sessions.backend import (
+    JSON,
+    MAX_SEED,
+    SandboxLimits,
+    SandboxSpec,
+    SessionLost,
+    Status,
+    Stream,
+)
+from mcpgym_environments.python_sandbox.sessions.turns import Turns
+
+GRACE_SECONDS = 0.5
+"""How long the agent gives code that it has interrupted before it kills it."""
+SLACK_SECONDS = 2.0
+"""How much later than the agent's own limit an answer may come."""
+FILE_SECONDS = 10.0
+"""How long an agent may take for what runs no code of a policy's: a file, a listing, a fresh worker."""
+MAX_VALUE = 1 << 20
+"""Bytes of JSON of a value that a function returned; beyond, it counts as not returned."""
+OUTPUT_SLACK = 4_096
+"""Bytes that an agent may add to the output that the limits allow."""
+EXPORT_SLACK = 2_048
+"""Bytes of a tar beside the contents of a file in it."""
+
+
+class FileFault(ToolError):
+    """A file cannot be read, written or listed as was asked; the text says why, for the policy to read."""
+
+
+Entries: TypeAlias = list[Entry]
+
+
+class Missing:
+    """The type of :data:`MISSING`."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = Missing()
+"""There is no value: the function gave none. (``None`` is a value.)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended.
+
+    Args:
+        status: what the jail's init saw: never what user code says of itself.
+        why: more of it: ``timeout``, ``cpu``, ``memory``, ``disk``, ``exit N``, ``signal NAME``; None where there is
+            nothing to add.
+        output: what was printed, standard output and error in one; of long output the beginning and the end.
+        fresh: whether there is a new worker: variables are lost, files are kept.
+        milliseconds: how long it took, by the agent's clock.
+        omitted: how many bytes of output were left out in the middle.
+        header: the whole checked answer.
+    """
+
+    status: Status
+    why: str | None
+    output: bytes
+    fresh: bool
+    milliseconds: int
+    omitted: int
+    header: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How the call of a function ended, and the value that it returned; :data:`MISSING` where it returned none."""
+
+    outcome: Outcome
+    value: Any
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the sessions of a pool have done."""
+
+    calls: int = 0
+    lost: int = 0
+
+
+class Session:
+    """One sandbox. Made by :class:`~mcpgym_environments.python_sandbox.sessions.pool.Pool`.
+
+    Every method raises :class:`SessionLost` when the session is gone or goes, and waits for its turn.
+
+    Args:
+        stream: to the agent.
+        limits: what the session may use.
+        turns: lets so many calls at once execute; waiting for it counts towards no limit.
+        on_end: is called once when the session has ended, from whatever thread.
+        slack: seconds that an answer may come late, beyond what the agent itself may take.
+        counters: are kept up.
+        owner: what must not be forgotten while this session is not.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        limits: SandboxLimits,
+        *,
+        turns: Turns | None = None,
+        on_end: Callable[[], None] | None = None,
+        slack: float = SLACK_SECONDS,
+        counters: Counters | None = None,
+        owner: object = None,
+    ) -> None:
+        self.stream = stream
+        self.limits = limits
+        self.ended: str | None = None
+        """Why it is gone, if it is."""
+        self.python = ""
+        self.packages: Mapping[str, str] = {}
+        self._turns = turns
+        self._on_end = on_end
+        self._ending = threading.Lock()
+        self._slack = slack
+        self._counters = counters if counters is not None else Counters()
+        self._own_turn = Turns(1)
+        self._asked = 0
+        self._counted = False
+        self._owner = owner
+        self._owed: tuple[int, int, float] | None = None  # number, longest blob and deadline of an answer to come
+        self._announced: tuple[int, int] | None = None  # the lengths of a frame whose rest is to come
+
+    async def hello(self, spec: SandboxSpec) -> None:
+        """The first call of a session: tell it its limits, packages and seed, and learn what it runs."""
+        header, _ = await self._call({"op": "hello", "spec": spec.as_json()}, seconds=2 * FILE_SECONDS)
+        facts = self._checked(lambda: checked_facts(header))
+        if header["status"] != "ok":
+            self._lose(f"it did not begin: {header['why'] or header['status']}")
+        self.python, self.packages = facts["python"], facts["packages"]
+
+    async def run(self, code: str, seconds: float | None = None, cpu_seconds: float | None = None) -> Outcome:
+        """Run code as a cell of a notebook.
+
+        Args:
+            code: Python.
+            seconds: wall time it may take; the session's limit by default.
+            cpu_seconds: processor time, likewise.
+
+        Raises:
+            SessionLost: the session is gone.
+            ConfigurationError: the code is longer than a frame takes.
+        """
+        wall = self.limits.seconds if seconds is None else float(seconds)
+        cpu = self.limits.cpu_seconds if cpu_seconds is None else float(cpu_seconds)
+        header, blob = await self._execute({"op": "run"}, code.encode("utf-8", "surrogatepass"), wall, cpu)
+        return _outcome(header, blob)
+
+    async def evaluate(
+        self,
+        function: str,
+        arguments: Sequence[JSON],
+        seconds: float | None = None,
+        cpu_seconds: float | None = None,
+    ) -> Evaluation:
+        """Call a function that the session has defined.
+
+        The value is what its JSON says, type for type; what the code returned has no other way out.
+
+        Args:
+            function: its name.
+            arguments: what it is called with, as JSON.
+            seconds: wall time it may take; the session's limit by default.
+            cpu_seconds: processor time, likewise.
+
+        Raises:
+            SessionLost: the session is gone.
+            ConfigurationError: the arguments are no JSON, or longer than a frame takes.
+        """
+        wall = self.limits.seconds if seconds is None else float(seconds)
+        cpu = self.limits.cpu_seconds if cpu_seconds is None else float(cpu_seconds)
+        try:
+            given = json.dumps(list(arguments), allow_nan=False).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ConfigurationError(f"arguments of {function}: no JSON: {error}") from None
+        header, blob = await self._execute({"op": "evaluate", "function": function}, given, wall, cpu)
+        if header["status"] != "ok":
+            return Evaluation(_outcome(header, blob), MISSING)
+        try:  # the worker wrote it, and that is the policy's: what is no value is a failed call, and no lost session
+            if len(blob) > MAX_VALUE:
+                raise Odd(f"the value has {len(blob)} bytes of JSON; {MAX_VALUE} at most")
+            value = value_of(blob)
+        except Odd as odd:
+            return Evaluation(_outcome({**header, "status": "error", "why": f"not JSON: {odd}"}, b""), MISSING)
+        return Evaluation(_outcome(header, b""), value)
+
+    async def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
+        """Bytes of a file of the workspace, from ``offset``; at most ``limit``, and at most the session's limit.
+
+        Raises:
+            FileFault: there is no such file, or it cannot be read.
+            SessionLost: the session is gone.
+        """
+        data, _ = await self.read_part(path, offset, limit)
+        return data
+
+    async def read_part(self, path: str, offset: int = 0, limit: int | None = None) -> tuple[bytes, int]:
+        """As :meth:`read`; and how many bytes of the file come after those.
+
+        Raises:
+            FileFault, SessionLost: as :meth:`read`.
+        """
+        most = self.limits.read_bytes if limit is None else max(0, min(limit, self.limits.read_bytes))
+        header, blob = await self._file({"op": "read", "path": path, "offset": offset, "limit": most}, most=most)
+        return blob, header["omitted"]
+
+    async def write(self, path: str, data: bytes) -> None:
+        """Write a file of the workspace; folders on the way are made, and a file that is there is replaced.
+
+        Raises:
+            FileFault: it cannot be written.
+            SessionLost: the session is gone.
+            ConfigurationError: it is longer than a frame takes.
+        """
+        await self._file({"op": "write", "path": path}, data)
+
+    async def list(self, path: str = ".", depth: int = 8) -> Entries:
+        """What is in a folder of the workspace, and in the folders in it down to ``depth``.
+
+        Raises:
+            FileFault: there is no such folder.
+            SessionLost: the session is gone.
+        """
+        entries, _ = await self.list_part(path, depth)
+        return entries
+
+    async def list_part(self, path: str = ".", depth: int = 8) -> tuple[Entries, int]:
+        """As :meth:`list`; and how many entries were left out.
+
+        Raises:
+            FileFault, SessionLost: as :meth:`list`.
+        """
+        header, blob = await self._file({"op": "list", "path": path, "depth": depth}, most=frames.MAX_BLOB)
+        return self._checked(lambda: checked_entries(blob)), header["omitted"]
+
+    async def export(self) -> bytes:
+        """The whole workspace as a tar.
+
+        Raises:
+            FileFault: it cannot be read.
+            SessionLost: the session is gone, or gives more than a workspace can hold.
+        """
+        most = self.limits.workspace_bytes + EXPORT_SLACK * (self.limits.workspace_files + 8)
+        made = bytearray()
+        while True:
+            header, part = await self._file({"op": "export", "offset": len(made)}, most=frames.MAX_BLOB)
+            more = self._checked(lambda header=header: flag_of(header, "more"))  # type: ignore[misc]
+            made += part
+            if len(made) > most or (more and not part):
+                self._lose(f"its tar has {len(made)} bytes and no end; its workspace may have {most}")
+            if not more:
+                return bytes(made)
+
+    async def reset(self, seed: int | None = None) -> None:
+        """A fresh worker and an empty workspace, with the same seed or another.
+
+        Raises:
+            SessionLost: the session is gone.
+            ConfigurationError: the seed is out of range.
+        """
+        if seed is not None and (type(seed) is not int or not 0 <= seed <= MAX_SEED):
+            raise ConfigurationError(f"sandbox seed {seed!r} is no whole number in 0 to 2**63 - 1")
+        header, _ = await self._call({"op": "reset", **({} if seed is None else {"seed": seed})}, seconds=FILE_SECONDS)
+        if header["status"] != "ok":
+            self._lose(f"it could not be reset: {header['why'] or header['status']}")
+
+    def kill(self, why: str = "it was closed") -> None:
+        """End it at once, from any thread; who waits for an answer gets :class:`SessionLost`. Twice does nothing."""
+        with self._ending:
+            if self.ended is not None:
+                return
+            self.ended = why
+        self.stream.kill()
+        if self._on_end is not None:
+            self._on_end()
+
+    # The exchange.
+
+    async def _execute(
+        self, asked: dict[str, Any], blob: bytes, wall: float, cpu: float
+    ) -> tuple[dict[str, Any], bytes]:
+        """A call that runs code of a policy's."""
+        asked |= {"seconds": wall, "cpu_seconds": cpu}
+        most = self.limits.output_bytes + OUTPUT_SLACK
+        if asked["op"] == "evaluate":
+            most = max(most, 4 * MAX_VALUE)
+        if self._turns is None:
+            return await self._call(asked, blob, seconds=wall + GRACE_SECONDS, most=most)
+        async with self._own_turn, self._turns:
+            return await self._exchange(asked, blob, wall + GRACE_SECONDS, most)
+
+    async def _file(self, asked: dict[str, Any], blob: bytes = b"", *, most: int = 0) -> tuple[dict[str, Any], bytes]:
+        header, found = await self._call(asked, blob, seconds=FILE_SECONDS, most=most)
+        if header["status"] == "error":
+            raise FileFault(header["why"] or "it cannot be done")
+        if header["status"] != "ok":
+            self._lose(f"a file operation was {header['status']}: {header['why']}")
+        return header, found
+
+    async def _call(
+        self, asked: dict[str, Any], blob: bytes = b"", *, seconds: float, most: int = 0
+    ) -> tuple[dict[str, Any], bytes]:
+        async with self._own_turn:
+            return await self._exchange(asked, blob, seconds, most)
+
+    async def _exchange(
+        self, asked: dict[str, Any], blob: bytes, seconds: float, most: int
+    ) -> tuple[dict[str, Any], bytes]:
+        """One request and its answer, both parts checked; the agent may take ``seconds``, and a little more."""
+        self._alive()
+        if self._owed is not None:
+            await self._settle()
+        self._asked += 1
+        number = self._asked
+        asked["n"] = number
+        try:
+            frame = frames.encode(asked, blob)
+        except frames.FrameError as error:
+            self._asked -= 1
+            raise ConfigurationError(f"{asked['op']}: {error}") from None
+        self._counters.calls += 1
+        deadline = monotonic() + seconds + self._slack
+        try:
+            async with asyncio.timeout(seconds + self._slack):
+                try:
+                    await self.stream.send(frame)
+                except asyncio.CancelledError:
+                    self.kill("a call was cancelled while its request was being sent")
+                    raise
+                self._owed = number, most, deadline
+                return await self._answer()
+        except TimeoutError:
+            self._lose(f"it gave no answer within {seconds + self._slack:g} s")
+        except (EOFError, OSError) as error:
+            self._lose(f"its connection ended: {error}" if str(error) else "its connection ended")
+
+    async def _answer(self) -> tuple[dict[str, Any], bytes]:
+        """The answer that is owed. Cancelled at any point, it can be asked for again."""
+        assert self._owed is not None
+        number, most, _ = self._owed
+        if self._announced is None:
+            head = await self.stream.receive(frames.HEAD_BYTES)
+            try:
+                self._announced = frames.lengths(head)
+            except frames.FrameError as error:
+                self._lose(str(error))
+        json_length, blob_length = self._announced
+        if blob_length > most:
+            self._lose(f"its answer has {blob_length} bytes beside its header; {most} at most")
+        rest = await self.stream.receive(json_length + blob_length)
+        self._announced = self._owed = None
+        header = self._checked(lambda: checked_answer(rest[:json_length], number))
+        return header, rest[json_length:]
+
+    async def _settle(self) -> None:
+        """Read and drop the answer to a call that was cancelled; it must come by that call's own deadline."""
+        assert self._owed is not None
+        try:
+            async with asyncio.timeout(max(0.0, self._owed[2] - monotonic())):
+                await self._answer()
+        except TimeoutError:
+            self._lose("it gave no answer to a call that was cancelled")
+        except (EOFError, OSError):
+            self._lose("its connection ended after a call that was cancelled")
+
+    def _alive(self) -> None:
+        if self.ended is not None:
+            raise SessionLost(f"the sandbox session is gone: {self.ended}")
+
+    def _checked(self, check: Callable[[], Any]) -> Any:
+        """What ``check`` gives; an answer that is odd ends the session."""
+        try:
+            return check()
+        except Odd as odd:
+            self._lose(str(odd))
+
+    def _lose(self, why: str) -> NoReturn:
+        """The session is gone, and this is why, unless it was killed before.
+
+        Raises:
+            SessionLost: always.
+        """
+        self.kill(why)
+        self._counters.lost += not self._counted
+        self._counted = True
+        raise SessionLost(f"the sandbox session is gone: {self.ended}")
+
+
+def _outcome(header: Mapping[str, Any], output: bytes) -> Outcome:
+    return Outcome(
+        header["status"], header["why"], output, header["fresh"], header["milliseconds"], header["omitted"], header
+    )

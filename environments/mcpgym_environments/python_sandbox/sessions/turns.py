@@ -1,0 +1,78 @@
+"""A semaphore that belongs to no event loop: sessions and pools are used from several, one after another or at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+
+
+class Turns:
+    """Lets so many at once go on, in the order in which they asked.
+
+    Args:
+        count: how many.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._free = count
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
+
+    @property
+    def busy(self) -> int:
+        """How many go on now."""
+        return self.count - self._free
+
+    @property
+    def waiting(self) -> int:
+        """How many wait; those whose loop has ended may be among them."""
+        return len(self._waiting)
+
+    async def __aenter__(self) -> None:
+        with self._lock:
+            if self._free:  # then nobody waits
+                self._free -= 1
+                return
+            loop = asyncio.get_running_loop()
+            turn: asyncio.Future[None] = loop.create_future()
+            self._waiting.append((loop, turn))
+        try:
+            await turn
+        except BaseException:
+            with self._lock, contextlib.suppress(ValueError):
+                self._waiting.remove((loop, turn))
+            if not turn.cancelled():
+                self._next()  # it came, to who no longer wants it
+            raise
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._next()
+
+    def _next(self) -> None:
+        """The turn goes to who waits longest, if that one's loop is still there."""
+        here = asyncio._get_running_loop()
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._free += 1
+                    return
+                loop, turn = self._waiting.popleft()
+            if loop is here:
+                if turn.done():  # cancelled, and about to leave the line
+                    continue
+                turn.set_result(None)
+                return
+            try:
+                loop.call_soon_threadsafe(self._give, turn)
+            except RuntimeError:  # that loop was closed
+                continue
+            return
+
+    def _give(self, turn: asyncio.Future[None]) -> None:
+        if turn.done():
+            self._next()
+        else:
+            turn.set_result(None)

@@ -1,0 +1,32 @@
+"""What an episode remembers: its problem, its session in the sandbox, what was done in it, and what was submitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcpgym_environments.python_sandbox.problems.problem import Problem
+    from mcpgym_environments.python_sandbox.sessions.pool import Pool
+    from mcpgym_environments.python_sandbox.sessions.session import Session
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """One episode. ``problem`` is None where somebody works on what they like.
+
+    ``session`` is None until the first tool needs one, and again once the solution was graded. ``steps`` counts runs,
+    writes, reads and listings, also those that came to nothing; ``faults`` counts the runs that did not end well and
+    the calls that could not be done. ``submitted`` is None until a solution was handed in; ``share`` is how much of it
+    is right, 0 to 1, and None while nobody has looked. ``closed`` is set when the episode has ended.
+    """
+
+    problem: Problem | None
+    pool: Pool
+    seed: int
+    session: Session | None = None
+    steps: int = 0
+    faults: int = 0
+    submitted: str | None = None
+    share: float | None = None
+    closed: bool = False
