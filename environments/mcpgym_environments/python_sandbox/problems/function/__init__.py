@@ -12,7 +12,7 @@ from mcpgym_environments.python_sandbox.problems.function import (
     schedule,
     small_language,
     text_steps,
-    working_days,
+    date_rules,
 )
 from mcpgym_environments.python_sandbox.problems.problem import Generator
 
@@ -26,5 +26,5 @@ GENERATORS: tuple[Generator, ...] = (
     numerals.GENERATOR,
     keeping.GENERATOR,
     routes.GENERATOR,
-    working_days.GENERATOR,
+    date_rules.GENERATOR,
 )

@@ -249,7 +249,9 @@ def _make(random: Random, level: int) -> Problem:
             too_big="if value > capacity: continue" if by_size else "pass",
             full="sum(e['value'] for e in store.values()) + value > capacity" if by_size else "len(store) >= capacity",
         ),
-        ("lambda entry: " + _KEYS[policy], "lambda entry: " + _KEYS["newest" if policy == "oldest" else "oldest"]),
+        ("sum(e['value'] for e in store.values()) + value", "sum(e['value'] for e in store.values())") if by_size
+        else ("key in second and True", "key in second and False") if second_size
+        else ("len(store) >= capacity", "len(store) > capacity"),
     )  # fmt: skip
     return written("keeping", level, wanted)
 

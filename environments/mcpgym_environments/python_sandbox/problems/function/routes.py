@@ -109,7 +109,7 @@ def _make(random: Random, level: int) -> Problem:
         found = rules.best(roads, start, goal, tolls, passes, gates)
         if found is None:
             return nothing
-        return found[1] if level == 1 else [found[0], found[1]] if whole else [found[0], len(found[1]) - 1]
+        return found[1] if level == 1 else found[0] if rules.period > 1 else list(found) if whole else [found[0], len(found[1]) - 1]
 
     def arguments(random: Random, places: int, roads: int, ends: tuple[str, str] | None = None) -> Arguments:
         made, names = _map(random, places, roads, rules.weighted)
@@ -168,12 +168,18 @@ def _make(random: Random, level: int) -> Problem:
         "of those the one whose list of places comes first (as Python compares lists)",
     ]
     lines.append("Among equals take " + ", ".join(ties if rules.weighted else ["that", *ties[1:]][1:]) + ".")
+    if rules.period > 1:
+        lines.pop()
     if level == 1:
         lines[-1] = "Among equals take the one whose list of places comes first (as Python compares lists)."
     places = "the list of the places on the way, start and goal included"
-    returned = (
-        places if level == 1 else f"[cost, places], where places is {places}" if whole else "[cost, how many roads]"
-    )
+    returned = "[cost, how many roads]"
+    if rules.period > 1:  # with waiting the cheapest way to a place may not be the first part of the best way on
+        returned = "the cost, an integer"
+    elif level == 1:
+        returned = places
+    elif whole:
+        returned = f"[cost, places], where places is {places}"
     wanted = Wanted(
         function,
         parameters,
@@ -188,7 +194,7 @@ def _make(random: Random, level: int) -> Problem:
             choices="(0, 1)" if rules.passes else "(0,)", limit="passes" if rules.passes else "0",
             gate=f"if place in gates: leave = -(-leave // {rules.period}) * {rules.period}" if rules.period > 1 else "pass",
             reduced="-(-cost // 2)" if rules.halved else "0", toll=" + tolls.get(other, 0)" if rules.tolls else "",
-            nothing=nothing, result="path" if level == 1 else "[total, path]" if whole else "[total, length]",
+            nothing=nothing, result="path" if level == 1 else "total" if rules.period > 1 else "[total, path]" if whole else "[total, length]",
         ),
         ("best[place, used] <= label", "best[place, used] != label") if level <= 2
         else ("+ tolls.get(other, 0)", "+ tolls.get(place, 0)") if rules.tolls

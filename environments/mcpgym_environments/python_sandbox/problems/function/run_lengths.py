@@ -209,7 +209,7 @@ def _decoding(random: Random, level: int) -> Problem:
             repeated='"".join(inner[::-1] if i % 2 else inner for i in range(count))' if there_and_back
             else "inner * count",
         ),
-        ("> " + str(longest) + ":", ">= " + str(longest // 8) + ":"),
+        (f'or "{default}"', f'or "{default + 1}"'),
     )  # fmt: skip
     return written("run-lengths", level, wanted)
 

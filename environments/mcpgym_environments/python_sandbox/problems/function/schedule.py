@@ -189,7 +189,7 @@ def _make(random: Random, level: int) -> Problem:
             setup=f" + ({rules.setup} if last[worker] not in (None, job[-1]) else 0)" if rules.setup else "",
             worker_entry=", worker" if rules.workers else "",
         ),
-        (_ORDERS[second][2] + ", job[0]", "job[0]"),
+        (", ".join(_ORDERS[name][2] for name in rules.orders) + ", job[0]", "job[0]"),
     )  # fmt: skip
     return written("schedule", level, wanted)
 

@@ -159,7 +159,7 @@ def _adding(random: Random, level: int) -> Problem:
         ),
         ("days=1 if count > 0 else -1", "days=1"),
     )  # fmt: skip
-    return written("working-days", level, wanted)
+    return written("date-rules", level, wanted)
 
 
 def _recurring(random: Random, level: int) -> Problem:
@@ -222,7 +222,7 @@ def _recurring(random: Random, level: int) -> Problem:
         ),
         ("or moved.isoformat() in holidays", ""),
     )  # fmt: skip
-    return written("working-days", level, wanted)
+    return written("date-rules", level, wanted)
 
 
 def _paying(random: Random, level: int) -> Problem:
@@ -299,11 +299,11 @@ def _paying(random: Random, level: int) -> Problem:
         (f"moved = day\n        while not works(moved):\n            moved += timedelta(days={direction})",
          f"moved = day\n        while not works(moved):\n            moved += timedelta(days={-direction})"),
     )  # fmt: skip
-    return written("working-days", level, wanted)
+    return written("date-rules", level, wanted)
 
 
 def _make(random: Random, level: int) -> Problem:
     return _adding(random, level) if level <= 2 else _recurring(random, level) if level == 3 else _paying(random, level)
 
 
-GENERATOR = Made("working-days", "function", "dates with working days, holidays and months of any length", _make)
+GENERATOR = Made("date-rules", "function", "dates with working days, holidays and months of any length", _make)
