@@ -9,7 +9,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from mcpgym_clients.comparison import REWARD, Compared, compare, games_of, metrics_of, why_not
+from mcpgym_clients.comparison import REWARD, Compared, compare, conditions_differ, games_of, metrics_of, why_not
 from mcpgym_clients.comparison_report import render, render_many
 from mcpgym_clients.console import out
 from mcpgym_clients.failures import UsageProblem
@@ -88,6 +88,8 @@ def compared(options: CompareOptions) -> dict[str, Any]:
                 continue  # a component that one of them never had
             rows.append(_row(a, b, found))
     _judge(rows, options.metric)
+    found_apart = [text for a, b in pairs for text in conditions_differ(names[a], names[b], (a, b))]
+    machines = {"conditions": list(dict.fromkeys(found_apart))} if found_apart else {}
     return {
         "schema": SCHEMA,
         "metric": options.metric,
@@ -96,6 +98,7 @@ def compared(options: CompareOptions) -> dict[str, Any]:
         "runs": [_about(name, run, options.metric, metrics) for name, run in names.items()],
         "comparisons": rows,
         "in_spite_of": reasons,
+        **machines,
     }
 
 

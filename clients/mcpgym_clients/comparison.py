@@ -113,6 +113,40 @@ def _configs_differ(first: Run, second: Run, names: tuple[str, str]) -> str:
     return f"the configuration differs: {'; '.join(changes)}" if changes else "one configuration is not known"
 
 
+def conditions_differ(first: Run, second: Run, names: tuple[str, str]) -> list[str]:
+    """What differs between the machines that two runs ran under, as their environment says it; empty where nothing.
+
+    No reason not to compare them, but one to think of: another isolation or another numpy may change an answer.
+    """
+    a, b = names
+    told = [_conditions(run) for run in (first, second)]
+    one, other = told
+    return [
+        f"{name} is {_several(one.get(name))} in {a} and {_several(other.get(name))} in {b}"
+        for name in {**one, **other}
+        if one.get(name) != other.get(name) or len(one.get(name, ())) > 1
+    ]
+
+
+def _conditions(run: Run) -> dict[str, list[str]]:
+    """Each condition's values in the episodes of a run, as JSON."""
+    found: dict[str, set[str]] = {}
+    seen: set[str] = set()
+    for trace in run.traces:
+        whole = json.dumps(trace.conditions, sort_keys=True)
+        if trace.schema_hash and whole not in seen:
+            seen.add(whole)
+            for name, value in trace.conditions.items():
+                found.setdefault(name, set()).add(json.dumps(value, sort_keys=True))
+    return {name: sorted(values) for name, values in found.items()}
+
+
+def _several(values: Sequence[str] | None) -> str:
+    if not values:
+        return "not known"
+    return " or ".join(value[:80] for value in values[:3]) + (" or another" if len(values) > 3 else "")
+
+
 def _value(config: Mapping[str, Any], name: str) -> str:
     return json.dumps(config[name])[:60] if name in config else "not set"
 

@@ -29,12 +29,12 @@ Calls = Annotated[
 
 def doctor(
     subject: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="URL|ENV|-- COMMAND…",
             help="An MCP server's address, an environment, or a command for stdio after --.",
         ),
-    ],
+    ] = None,
     calls: Calls = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Call only tools that declare that they only read.")
@@ -58,20 +58,38 @@ def doctor(
     ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds an answer may take.")] = 10.0,
     config: Configuration = None,
+    sandbox: Annotated[
+        bool,
+        typer.Option(
+            "--sandbox", help="Examine this machine instead: what environments (those named, or all) need to run here."
+        ),
+    ] = False,
     json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the report as JSON.")] = None,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", metavar="FILE", help="Also write the report as Markdown.")
     ] = None,
     title: Annotated[str, typer.Option("--title", help="What the reports call the server.")] = "",
 ) -> None:
-    """Examine any MCP server: eras, schemas, errors, isolation, retries, leaks; exit 1 when a check fails."""
+    """Examine any MCP server: eras, schemas, errors, isolation, retries, leaks; exit 1 when a check fails.
+
+    With --sandbox, this machine: what keeps code in here, and which of it would be taken; exit 1 where nothing does.
+    """
+    if sandbox:
+        from mcpgym_clients.doctor import machine
+        from mcpgym_clients.failures import UsageProblem
+
+        given = (calls, read_only, slow, quick, sessions, only, header, place, config, markdown, title)
+        if any(given):
+            raise UsageProblem("--sandbox examines this machine: name environments or nothing, and --json at most")
+        work_begins()
+        raise typer.Exit(machine.run(subject or (), json))
     from mcpgym_clients.doctor.running import DoctorOptions, run
 
     work_begins()
 
     code = run(
         DoctorOptions(
-            subject=subject,
+            subject=subject or (),
             json=json,
             markdown=markdown,
             title=title,

@@ -156,6 +156,7 @@ def disagreements(trace: Trace, signed: Mapping[str, Any]) -> list[str]:
     """What a trace says otherwise than the statement that was signed of it; empty where all agrees."""
     same = ("environment", "environment_version", "task", "split", "seed", "config", "schema_hash")
     found = [_differs(name, getattr(trace, name), signed[name]) for name in same]
+    found.append(_differs("conditions", trace.conditions, signed.get("conditions", {})))
     if trace.score is not None:
         parts = ("total", "components", "game_outcome")
         found += [_differs(f"score.{name}", getattr(trace.score, name), signed[name]) for name in parts]

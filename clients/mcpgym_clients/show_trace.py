@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.columns import Columns
@@ -126,6 +126,19 @@ def _ending(trace: Trace) -> Text:
     else:
         text.append("unscored", "bold red")
     text.append(clean(f"  {trace.stop_reason.replace('_', ' ')} after {trace.turns} turns"), "dim")
+    if trace.conditions:
+        text.append(clean(f"\n{conditions_line(trace.conditions)}"), "dim")
     if trace.error is not None:
         text.append(clean(f"\n{trace.error.kind}: {trace.error.message}"), "red")
     return text
+
+
+def conditions_line(conditions: Mapping[str, Any]) -> str:
+    """What an episode ran under, in one line: ``isolation namespaces, python 3.11.2, packages numpy 2.1.0``."""
+    parts = []
+    for name, value in conditions.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{key} {item}" for key, item in value.items()) or "none"
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        parts.append(f"{name.replace('_', ' ')} {shown}")
+    return "ran under " + "; ".join(parts)

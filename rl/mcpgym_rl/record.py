@@ -41,6 +41,7 @@ class Record:
     tried: int = 0
     repeat: int = 0
     place: int = 0
+    conditions: Mapping[str, Any] = field(default_factory=dict)
     began: bool = False
     started: float = field(default_factory=time.monotonic)
 
@@ -48,6 +49,7 @@ class Record:
         """The episode is open."""
         self.task, self.split, self.config = episode.task, episode.split, episode.config
         self.environment_version, self.schema_hash = episode.environment_version, episode.schema_hash
+        self.conditions = episode.conditions
         self.began = True
         self.messages = list(episode.messages)
         self.prompt_messages = len(self.messages)
@@ -101,6 +103,7 @@ class Record:
             given_turns=self.given_turns,
             usage=self.usage,
             seconds=round(time.monotonic() - self.started, 6),
+            conditions=self.conditions,
         )
 
 

@@ -80,7 +80,8 @@ class TraceUsage:
 class Trace:
     """One rollout. ``place`` is its position in its run, whatever the order in which rollouts ended.
 
-    The first ``given_turns`` of its ``turns`` were given: played, but not by the policy.
+    The first ``given_turns`` of its ``turns`` were given: played, but not by the policy. ``conditions`` are facts of
+    the machine it was played on, where its environment says any.
     """
 
     environment: str
@@ -104,6 +105,7 @@ class Trace:
     given_turns: int = 0
     usage: TraceUsage = field(default_factory=TraceUsage)
     seconds: float = 0.0
+    conditions: Mapping[str, Any] = field(default_factory=dict)
     schema: str = SCHEMA
 
     @property
@@ -134,6 +136,8 @@ class Trace:
         made = {name: _plain(getattr(self, name)) for name in order}
         if made["tokens"] is None:
             del made["tokens"]  # only local policies have them
+        if not made["conditions"]:
+            del made["conditions"]  # only environments that depend on their machine have them
         return made
 
     def to_json(self) -> str:
@@ -168,7 +172,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("environment", "environment_version", "task", "split", "schema_hash", "policy"), str),
     "stop_reason": str,
     **dict.fromkeys(("seed", "repeat", "place", "prompt_messages", "turns", "given_turns"), int),
-    **dict.fromkeys(("config", "usage"), dict),
+    **dict.fromkeys(("config", "usage", "conditions"), dict),
     **dict.fromkeys(("messages", "calls"), list),
     "seconds": (int, float),
     **_NULLABLE,

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from mcpgym.calls import CallRecord, CallResult
 from mcpgym.environment import Config, Environment, GameOutcome, ReferencePolicy
-from mcpgym.errors import ConfigurationError, McpgymError, ToolError
+from mcpgym.errors import ConfigurationError, InfrastructureError, McpgymError, ToolError
 from mcpgym.messages import Message, ToolCall, Transcript
 from mcpgym.registry import environment_names, load_environment
+from mcpgym.requirements import Requirement
 from mcpgym.rewards import Score, reward
 from mcpgym.tasks import LazyTasks, Task, derive_seed, task_id
 from mcpgym.tools import tool
@@ -33,10 +34,12 @@ __all__ = [
     "ConfigurationError",
     "Environment",
     "GameOutcome",
+    "InfrastructureError",
     "LazyTasks",
     "McpgymError",
     "Message",
     "ReferencePolicy",
+    "Requirement",
     "Score",
     "Task",
     "ToolCall",

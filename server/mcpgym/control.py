@@ -52,7 +52,10 @@ class TaskInfo:
 
 @dataclass(frozen=True, slots=True)
 class OpenedEpisode:
-    """What opening an episode tells its harness. ``url`` is where a player's MCP client connects; None in process."""
+    """What opening an episode tells its harness. ``url`` is where a player's MCP client connects; None in process.
+
+    ``conditions`` are facts of the machine it runs on, where its environment says any; no policy sees them.
+    """
 
     token: str
     url: str | None
@@ -66,6 +69,7 @@ class OpenedEpisode:
     tools: Sequence[Mapping[str, Any]]
     schema_hash: str
     max_turns: int | None
+    conditions: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +261,7 @@ class LocalControl:
             tools=listings(made),
             schema_hash=made.schema_hash,
             max_turns=made.max_turns,
+            conditions=episode.conditions,
         )
 
     async def step(self, calls: Sequence[Call]) -> list[CallResult]:

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from mcpgym.errors import ConfigurationError, EpisodeError, McpgymError, UnknownNameError
 from mcpgym.messages import Message, Transcript
+from mcpgym.requirements import Requirement
 from mcpgym.rewards import Reward, find_rewards
 from mcpgym.schema import MAX_INSTRUCTIONS, MAX_NAME, NAME, schema_hash
 from mcpgym.tasks import Task, find_task
@@ -169,6 +170,26 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
         call. None for everything else.
         """
         return None
+
+    @classmethod
+    def requirements(cls) -> Sequence[Requirement]:
+        """What the environment needs of this machine beyond Python, and whether it is there; found by trying.
+
+        ``mcpgym doctor --sandbox`` shows it. It may take some seconds, and must end.
+        """
+        return ()
+
+    def conditions(self) -> Mapping[str, Any]:
+        """Facts of this machine that its episodes run under and that may change what happens in them, as JSON.
+
+        Asked after each ``reset``; what isolates code, say, and the versions it finds. They go into traces and receipts
+        and are never shown to a policy: no secret, nothing that differs from episode to episode, a few hundred bytes.
+        """
+        return {}
+
+    def gauges(self) -> Mapping[str, float]:
+        """Numbers of this instance for ``/metrics``, by name (letters, digits and _), as they stand; must not wait."""
+        return {}
 
     def close(self, state: StateT) -> Awaitable[None] | None:
         """Release what ``reset`` acquired for this episode (a process, a file)."""

@@ -23,7 +23,7 @@ from mcpgym.calls import (
     weight,
 )
 from mcpgym.environment import Environment
-from mcpgym.errors import EpisodeEnded, EpisodeError, RewardError, ToolError
+from mcpgym.errors import EpisodeEnded, EpisodeError, InfrastructureError, RewardError, ToolError
 from mcpgym.messages import Message, Transcript, message_fault
 from mcpgym.rewards import Score, score
 from mcpgym.tasks import Task
@@ -69,6 +69,7 @@ class Episode:
     turns: int = 0
     stop_reason: str | None = None
     failure: str | None = None
+    conditions: Mapping[str, Any] = field(default_factory=dict)
     ended: str | None = None
     last_used: float = field(default_factory=time.monotonic)
     opened: float = field(default_factory=time.time)
@@ -270,7 +271,11 @@ class Episode:
             return self._record(tool.name, arguments, str(error), True, started)
         problem = f"{tool.name} failed: {type(error).__name__}: {error}"
         self.failure = self.failure or problem
-        logger.error("%s: task %s: %s", self.environment.name, self.task.id, problem, exc_info=error)
+        if isinstance(error, InfrastructureError):  # what it stood on is gone: nobody need play on for no score
+            self.stop_reason = self.stop_reason or "failed"
+            logger.warning("%s: task %s: %s", self.environment.name, self.task.id, problem)
+        else:
+            logger.error("%s: task %s: %s", self.environment.name, self.task.id, problem, exc_info=error)
         return self._record(tool.name, arguments, f"{tool.name} failed inside the environment", True, started)
 
     def _record(self, name: str, arguments: Mapping[str, Any], text: str, is_error: bool, started: float) -> CallResult:
@@ -284,7 +289,7 @@ class Episode:
 
     def _count_turn(self) -> None:
         self.turns += 1
-        if self._stuck is None:  # else when what still uses the state has ended
+        if self._stuck is None and self.stop_reason is None:  # else when what still uses the state has ended
             self._look_whether_done()
 
     def _look_whether_done(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from mcpgym.asking import asked
 from mcpgym.calls import CallRecord
+from mcpgym.conditions import sound_conditions
 from mcpgym.environment import Environment
 from mcpgym.episode import CLOSE_SECONDS, Episode, sound
 from mcpgym.errors import (
@@ -182,6 +183,7 @@ class Episodes:
                 state = await asked(environment.reset, row, seed)
             made = True
             messages = tuple(sound(environment.messages(row, state)))
+            conditions = sound_conditions(environment.conditions())
             over = environment.is_done(state)
         except (Exception, SystemExit) as error:
             logger.exception("%s: task %s: reset failed", environment.name, row.id)
@@ -200,6 +202,7 @@ class Episodes:
             threads=self._threads,
             on_call=self._count,
             stop_reason="done" if over else None,
+            conditions=conditions,
         )
 
     def get(self, token: str) -> Episode:
@@ -246,6 +249,19 @@ class Episodes:
         await asyncio.gather(*(self.close(token, why) for token in idle))
         await self._shut_down_forgotten()
         return len(idle)
+
+    def gauges(self) -> dict[tuple[str, str], float]:
+        """What the environments say in ``gauges()``, by environment and name, summed over its configurations."""
+        found: dict[tuple[str, str], float] = {}
+        for environment in [*self.environments.values(), *self._configured.values()]:
+            try:
+                own = {str(name): float(value) for name, value in environment.gauges().items()}
+            except (Exception, SystemExit):
+                logger.exception("%s: gauges failed", environment.name)
+                continue
+            for name, value in own.items():
+                found[environment.name, name] = found.get((environment.name, name), 0.0) + value
+        return found
 
     async def expire_forever(self) -> None:
         """Run :meth:`expire` now and then until cancelled."""

@@ -2,7 +2,7 @@
 
 Three owners: the *policy* (``ToolError``: it reads the text and tries again), the *user* of the package
 (``ConfigurationError`` and its kin: the message names the fix), and the *infrastructure* (``EpisodeEnded``,
-``TooManyEpisodes``, ``ServerUnavailable``: the episode stays unscored).
+``TooManyEpisodes``, ``ServerUnavailable``, ``InfrastructureError``: the episode stays unscored).
 """
 
 from __future__ import annotations
@@ -67,6 +67,15 @@ class EpisodeEnded(EpisodeError):
 
 class TooManyEpisodes(EpisodeError):
     """The server's cap on live episodes is reached; close some, or raise the cap."""
+
+
+class InfrastructureError(McpgymError):
+    """Something an environment stands on (a sandbox, a machine, a service) failed, and no act of the policy did it.
+
+    Raise it, or a class of your own below it, from ``reset``, a tool or a reward. The episode ends with it, unscored:
+    its ``failure`` says so, the policy reads only that the tool failed inside the environment, and a rollout reports
+    ``environment_failed``.
+    """
 
 
 class ServerUnavailable(McpgymError):

@@ -86,6 +86,15 @@ class EpisodesCollector(Collector):
         yield GaugeMetricFamily(
             "mcpgym_event_loop_lag_worst_seconds", "How late the event loop ran at worst in a minute.", self.lag.worst
         )
+        if gauges := self.episodes.gauges():
+            own = GaugeMetricFamily(
+                "mcpgym_environment",
+                "What an environment says of itself, over all its configurations.",
+                labels=["environment", "name"],
+            )
+            for (environment, name), value in sorted(gauges.items()):
+                own.add_metric([environment, name], value)
+            yield own
         yield GaugeMetricFamily("mcpgym_threads", "Threads alive; stuck tools keep theirs.", threading.active_count())
 
 

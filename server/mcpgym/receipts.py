@@ -170,6 +170,8 @@ class Signer:
             "clients": episode.seen(),
             "claims": checked_claims(claims),
         }
+        if episode.conditions:
+            statement["conditions"] = dict(episode.conditions)
         signature = base64.b64encode(self.key.sign(canonical(statement))).decode()
         return {"receipt": statement, "key": self.key.public.id, "signature": signature}
 
@@ -260,6 +262,8 @@ def _refuse_odd(statement: Mapping[str, Any], key: str) -> None:
         value = statement.get(name)
         if name not in statement or not isinstance(value, kind) or isinstance(value, bool):
             raise ReceiptRejected(f"{name!r} is missing or of the wrong kind, though its key signed it")
+    if not isinstance(statement.get("conditions", {}), dict):
+        raise ReceiptRejected("'conditions' is of the wrong kind, though its key signed it")
     for name, value in statement["components"].items():
         if isinstance(value, bool) or not isinstance(value, (*_number, type(None))):
             raise ReceiptRejected(f"the component {name[:60]!r} is no number, though its key signed it")

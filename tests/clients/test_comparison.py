@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from mcpgym_clients.comparing import CompareOptions, compared
 from mcpgym_clients.comparison_report import notes, render, render_many, verdict
@@ -303,3 +304,19 @@ def test_two_evaluations_are_compared(command: Callable[..., Any]) -> None:
     assert command("eval", "tic-tac-toe", "-p", "random", "-n", "20", "--config", "max_turns=7", "--out", "c")[0] == 0
     code, _, err = command("compare", "random", "c")
     assert (code, "max_turns is 8 in A and 7 in B" in err) == (2, True)
+
+
+def test_other_conditions_are_no_reason_not_to_compare_and_are_said(folder: Callable[..., Path]) -> None:
+    here = {"isolation": "namespaces", "packages": {"numpy": "2.1.0"}}
+    there = {**here, "isolation": "landlock"}
+    a, b = folder(of([0.0, 1.0] * 5, conditions=here)), folder(of([1.0, 1.0] * 5, conditions=there))
+    found = compared(CompareOptions([a, b]))
+    assert found["conditions"] == ['isolation is "namespaces" in A and "landlock" in B']
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(render(found))
+    assert "they ran under other conditions: isolation is" in shown.get()
+    assert "conditions" not in compared(CompareOptions([a, folder(of([1.0, 1.0] * 5, conditions=here))]))
+    assert "conditions" not in compared(CompareOptions([folder(of([0.0] * 9)), folder(of([1.0] * 9))]))
+    none = folder(of([1.0] * 10))
+    assert compared(CompareOptions([a, none]))["conditions"][0] == 'isolation is "namespaces" in A and not known in B'

@@ -251,3 +251,14 @@ def test_a_losing_move_is_told_with_what_would_have_been_better(command: Callabl
     assert "losing move" not in command("show", "made", "--no-values")[1]
     whole = command("show", "made")[1]
     assert re.search(r"rewards\s+0\s+\d+  ━+", whole)
+
+
+def test_what_an_episode_ran_under_is_shown_where_it_says_so(command: Callable, tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    conditions = {"isolation": "namespaces", "python": "3.11.2", "packages": {"numpy": "2.1.0"}, "note": "\x1b[31mred"}
+    path.write_text(line(0) + line(1, conditions=conditions))
+    code, shown, _ = command("show", str(path))
+    assert code == 0
+    assert shown.count("ran under") == 1
+    assert "ran under isolation namespaces; python 3.11.2; packages numpy 2.1.0" in shown
+    assert "\x1b[31mred" not in shown

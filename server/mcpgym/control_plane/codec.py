@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from mcpgym.calls import CallResult
-from mcpgym.control import Call
+from mcpgym.control import Call, OpenedEpisode
 from mcpgym.errors import ConfigurationError
 
 MAX_CALLS = 4096
@@ -90,7 +90,10 @@ def _refuse(index: int, problem: str) -> NoReturn:
 def _plain(value: Any) -> Any:
     """What the JSON encoder does not know."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        made = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        if isinstance(value, OpenedEpisode) and not value.conditions:
+            del made["conditions"]  # stands there only where there are some
+        return made
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence):
