@@ -11,8 +11,8 @@ import contextlib
 import os
 import signal
 import socket
-import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from mcpgym_environments.python_sandbox.jail import (
@@ -34,14 +34,14 @@ KEPT = frozenset(
         system_calls.CAP_CHOWN,
         system_calls.CAP_DAC_OVERRIDE,
         system_calls.CAP_FOWNER,
+        system_calls.CAP_KILL,
     )
 )
-"""What a root fork server goes on with: to become other users, and to make and remove their folders."""
+"""What a root fork server goes on with: to become other users, and to make and remove their folders and end
+their workers."""
 DEVICES = tuple(f"/dev/{name}" for name in root.DEVICES)
-GONE_SECONDS = 2.0
-"""How long a killed session may take to be gone before its folder is left to whoever started the fork server."""
-
 _sessions: dict[int, str] = {}
+_removers: set[int] = set()
 
 
 def check() -> None:
@@ -66,7 +66,9 @@ def check() -> None:
 
 
 def begin(order: Mapping[str, Any]) -> None:
-    """Adopt the workers of inits that end, so that they are reaped."""
+    """Make ready what all sessions use, and adopt the workers of inits that end."""
+    hardening.prepare()
+    _lone_worker()
     system_calls.prctl(system_calls.PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -87,19 +89,39 @@ def began(child: int, folder: str) -> None:
 
 
 def ended(child: int) -> None:
-    """Remove the folder of a session whose init has ended; its worker was killed with it, and is soon gone too."""
+    """Remove the folder of a session whose init has ended, in a process that does nothing else."""
+    _removers.discard(child)
     folder = _sessions.pop(child, None)
-    if folder is None or os.fork():
+    if folder is None:
         return
-    try:
-        until = time.monotonic() + GONE_SECONDS
-        while time.monotonic() < until:
+    _end_orphans()
+    remover = os.fork()
+    if remover == 0:
+        with contextlib.suppress(BaseException):
+            folders.remove(folder)
+        os._exit(0)  # whatever is left goes with the fork server's own folder
+    _removers.add(remover)
+
+
+def _end_orphans() -> None:
+    """Kill the workers whose inits have ended and wait for them: nobody may write while a folder is removed."""
+    me = os.getpid()
+    for child in _children(me):
+        if child not in _sessions and child not in _removers:
             with contextlib.suppress(OSError):
-                folders.remove(folder)
-                break
-            time.sleep(0.02)
-    finally:
-        os._exit(0)
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+
+
+def _children(me: int) -> list[int]:
+    with contextlib.suppress(OSError), open(f"/proc/{me}/task/{me}/children", "rb") as file:
+        return [int(number) for number in file.read().split()]
+    found = []
+    for name in os.listdir("/proc"):  # a kernel without lists of children
+        with contextlib.suppress(OSError, ValueError), open(f"/proc/{int(name)}/stat", "rb") as file:
+            if int(file.read().rpartition(b")")[2].split()[1]) == me:
+                found.append(int(name))
+    return found
 
 
 def become_session(
@@ -143,7 +165,17 @@ def become_session(
     serve(connection, this, place)
 
 
+@cache
+def _lone_worker_of(process: int) -> system_calls.Filter:
+    return seccomp.lone_worker_rules(landlock.version(), process).filter()
+
+
+def _lone_worker() -> system_calls.Filter:
+    """The filter of a worker; where Landlock leaves signals to it, each worker has its own."""
+    return _lone_worker_of(0 if landlock.version() >= landlock.SIGNALS_SCOPED else os.getpid())
+
+
 def _confine_worker() -> None:
     landlock.withdraw()
     system_calls.prctl(system_calls.PR_SET_DUMPABLE, 1)
-    seccomp.lone_worker_filter(landlock.version()).install()
+    _lone_worker().install()

@@ -12,9 +12,8 @@ import fcntl
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
 
-PREFIX = "mcpgym-sandbox-"
+PREFIX = "mcpgym-fork-server-"
 LOCK = "lock"
 SPARE = 64 << 20
 """Bytes that must be free beside the tree, for the sessions' files."""
@@ -45,8 +44,9 @@ def make(size: int, others: bool) -> tuple[str, int]:
             folder = os.path.realpath(tempfile.mkdtemp(prefix=PREFIX, dir=place))
         except OSError:
             continue
-        lock = os.open(f"{folder}/{LOCK}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        lock = os.open(f"{folder}/new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
+        os.rename(f"{folder}/new", f"{folder}/{LOCK}")  # it appears locked: nobody can come first
         os.chmod(folder, 0o711)  # sessions pass through it, and cannot list it
         os.mkdir(f"{folder}/sessions", 0o711)
         os.mkdir(f"{folder}/tree", 0o755)
@@ -88,36 +88,35 @@ def _ours(folder: str) -> bool:
 
 
 def remove(folder: str) -> None:
-    """Remove a folder and all in it, however deep and whatever its modes; follows no link and leaves its file system.
+    """Remove a folder and all in it, however deep and whatever its modes; follows no link.
 
     Whoever wrote in it must be gone. Folders inside folders are moved up before they are emptied, so that neither depth
     nor the length of a path matters.
+
+    Raises:
+        OSError: something could not be removed.
     """
-    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    top = _opened(folder, None)
     try:
         number = 0
-        while True:
-            found = False
-            for name in _names(top, "."):
-                found = True
+        while names := os.listdir(top):
+            for name in names:
                 if not _unlinked(top, name):
                     number = _empty(top, name, number)
                     os.rmdir(name, dir_fd=top)
-            if not found:
-                break
     finally:
         os.close(top)
     os.rmdir(folder)
 
 
-def _names(top: int, name: str) -> Iterator[str]:
-    inside = os.open(
-        name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top
-    )
+def _opened(name: str, at: int | None) -> int:
+    """A descriptor of a folder, which may be read, searched and written whatever its mode was."""
+    found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
     try:
-        yield from os.listdir(inside)
+        os.chmod(f"/proc/self/fd/{found}", 0o700)  # this very folder, and not what may by now have its name
+        return os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     finally:
-        os.close(inside)
+        os.close(found)
 
 
 def _unlinked(at: int, name: str) -> bool:
@@ -129,20 +128,13 @@ def _unlinked(at: int, name: str) -> bool:
 
 
 def _empty(top: int, name: str, number: int) -> int:
-    os.chmod(name, 0o700, dir_fd=top)
-    inside = os.open(
-        name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top
-    )
+    inside = _opened(name, top)
     try:
         for inner in os.listdir(inside):
             if not _unlinked(inside, inner):
-                os.chmod(
-                    inner, 0o700, dir_fd=inside
-                )  # moving a folder writes its entry for the one above
+                os.close(_opened(inner, inside))  # moving a folder changes an entry in it
                 number += 1
-                os.rename(
-                    inner, f".{number}.removed", src_dir_fd=inside, dst_dir_fd=top
-                )
+                os.rename(inner, f".{number}.removed", src_dir_fd=inside, dst_dir_fd=top)
     finally:
         os.close(inside)
     return number

@@ -6,11 +6,28 @@ import contextlib
 import os
 import resource
 import socket
+from functools import cache
 
 from mcpgym_environments.python_sandbox.jail import seccomp, system_calls
 
 SECURE_BITS = 0xEF
 """NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, locked, and KEEP_CAPS locked off: user 0 is a user like others."""
+
+
+@cache
+def _session() -> system_calls.Filter:
+    return seccomp.session_rules().filter()
+
+
+@cache
+def _worker() -> system_calls.Filter:
+    return seccomp.worker_rules().filter()
+
+
+def prepare() -> None:
+    """Make the filters, in the fork server: its sessions only install them."""
+    _session()
+    _worker()
 
 
 def only(stream: int) -> socket.socket:
@@ -46,11 +63,11 @@ def confine() -> None:
             system_calls.PR_CAP_AMBIENT, system_calls.PR_CAP_AMBIENT_CLEAR_ALL
         )
     system_calls.set_capabilities()
-    seccomp.session_filter().install()
+    _session().install()
     system_calls.prctl(system_calls.PR_SET_DUMPABLE, 0)
 
 
 def harden_worker() -> None:
     """For the worker, the last thing before user code: it may touch itself only, and look at itself."""
     system_calls.prctl(system_calls.PR_SET_DUMPABLE, 1)
-    seccomp.worker_filter().install()
+    _worker().install()

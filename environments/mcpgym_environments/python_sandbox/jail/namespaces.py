@@ -137,7 +137,8 @@ def take_root(made: root.Plan) -> None:
 
 
 def begin(order: Mapping[str, Any]) -> None:
-    """Nothing to do before the first session."""
+    """Make ready what all sessions use."""
+    hardening.prepare()
 
 
 def before(order: Mapping[str, Any], user: int | None) -> str:

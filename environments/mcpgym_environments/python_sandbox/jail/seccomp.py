@@ -12,7 +12,6 @@ since init must be able to set the worker's limits, which the worker must not do
 from __future__ import annotations
 
 import errno
-import os
 import platform
 from collections.abc import Iterable, Mapping
 
@@ -137,7 +136,7 @@ def supported() -> bool:
     return platform.machine() in AUDIT
 
 
-class Filter:
+class Rules:
     """A BPF program in the making: each rule looks at one call and refuses it or lets the next rule look.
 
     Args:
@@ -161,20 +160,20 @@ class Filter:
             _refuse(errno.ENOSYS),
         ]
 
-    def refuse(self, names: Iterable[str], number: int = errno.EPERM) -> Filter:
+    def refuse(self, names: Iterable[str], number: int = errno.EPERM) -> Rules:
         """Refuse these calls whatever their arguments; with ``number`` 0 they seem to succeed and do nothing."""
         for name in sorted(names):
             self.when(name, [_refuse(number)])
         return self
 
-    def when(self, name: str, then: list[Instruction]) -> Filter:
+    def when(self, name: str, then: list[Instruction]) -> Rules:
         """For this call run ``then``, which ends in a refusal or falls through to what follows."""
         call = NUMBERS[name][self._column]
         if call >= 0:
             self.program += [(_EQUAL, 0, len(then), call), *then]
         return self
 
-    def unless_zero(self, name: str, argument: int) -> Filter:
+    def unless_zero(self, name: str, argument: int) -> Rules:
         """Refuse the call unless this argument's low half is 0 (the caller itself, no address)."""
         return self.when(
             name,
@@ -186,7 +185,7 @@ class Filter:
             ],
         )
 
-    def unless_null(self, name: str, argument: int) -> Filter:
+    def unless_null(self, name: str, argument: int) -> Rules:
         """Refuse the call unless this argument is the null pointer."""
         return self.when(
             name,
@@ -202,7 +201,7 @@ class Filter:
 
     def if_any_of(
         self, name: str, argument: int, values: Iterable[int], number: int = errno.EPERM
-    ) -> Filter:
+    ) -> Rules:
         """Refuse the call if this argument's low half is one of the values; with ``number`` 0 it seems to succeed."""
         tests = [
             test
@@ -213,14 +212,14 @@ class Filter:
 
     def unless_equal(
         self, name: str, argument: int, value: int, number: int = errno.EPERM
-    ) -> Filter:
+    ) -> Rules:
         """Refuse the call unless this argument's low half has the value."""
         return self.when(
             name,
             [_load(argument), (_EQUAL, 1, 0, value), _refuse(number), (_LOAD, 0, 0, 0)],
         )
 
-    def if_any_bit(self, name: str, argument: int, mask: int) -> Filter:
+    def if_any_bit(self, name: str, argument: int, mask: int) -> Rules:
         """Refuse the call if any of these bits is set in the argument."""
         return self.when(
             name,
@@ -232,7 +231,7 @@ class Filter:
             ],
         )
 
-    def unless_any_bit(self, name: str, argument: int, mask: int) -> Filter:
+    def unless_any_bit(self, name: str, argument: int, mask: int) -> Rules:
         """Refuse the call unless one of these bits is set in the argument."""
         return self.when(
             name,
@@ -244,7 +243,7 @@ class Filter:
             ],
         )
 
-    def only_stream_pairs(self) -> Filter:
+    def only_stream_pairs(self) -> Rules:
         """Allow ``socketpair`` for connected Unix streams alone: a datagram can be sent anywhere."""
         stream = [
             _load(0), (_EQUAL, 1, 0, AF_UNIX), _refuse(errno.EAFNOSUPPORT),
@@ -252,15 +251,15 @@ class Filter:
         ]  # fmt: skip
         return self.when("socketpair", stream)
 
-    def install(self) -> None:
-        """Put the filter on this process for good; needs no_new_privs."""
-        system_calls.install_filter([*self.program, (_RETURN, 0, 0, _ALLOW)])
+    def filter(self) -> system_calls.Filter:
+        """What the kernel takes: whatever no rule refused is allowed."""
+        return system_calls.Filter([*self.program, (_RETURN, 0, 0, _ALLOW)])
 
 
-def session_filter(machine: str | None = None) -> Filter:
+def session_rules(machine: str | None = None) -> Rules:
     """What the session's init and all that it starts may not do."""
     return (
-        Filter(machine)
+        Rules(machine)
         .refuse(ABSENT, errno.ENOSYS)
         .refuse(NEVER - ABSENT)
         .if_any_bit("clone", 0, NEW_NAMESPACES)
@@ -269,14 +268,14 @@ def session_filter(machine: str | None = None) -> Filter:
     )
 
 
-def worker_filter(machine: str | None = None) -> Filter:
+def worker_rules(machine: str | None = None) -> Rules:
     """What user code may not do besides: reach for init, whose user is the same, or hold much memory of the kernel.
 
     All sessions read the same files, so nobody may watch them, or lock them for others to find: notifications and
     leases are refused, and a lock seems to be had and is none.
     """
     return (
-        Filter(machine)
+        Rules(machine)
         .unless_zero("prlimit64", 0)
         .unless_zero("sched_setscheduler", 0)
         .unless_zero("sched_setparam", 0)
@@ -300,7 +299,7 @@ def worker_filter(machine: str | None = None) -> Filter:
     )
 
 
-def lone_worker_filter(landlock: int, machine: str | None = None) -> Filter:
+def lone_worker_rules(landlock: int, process: int, machine: str | None = None) -> Rules:
     """The same where no namespaces surround the session: one process, and nothing that Landlock does not look at.
 
     Changes of mode and of times seem to succeed and do nothing: programs that copy files go on.
@@ -308,7 +307,8 @@ def lone_worker_filter(landlock: int, machine: str | None = None) -> Filter:
     Args:
         landlock: the kernel's version of it; the first did not look at truncation, nor those before the sixth at
             signals.
-        machine: as for :class:`Filter`.
+        process: the worker's own id; before the sixth version it may send signals to that alone.
+        machine: as for :class:`Rules`.
     """
     changes = (
         "chmod",
@@ -330,7 +330,7 @@ def lone_worker_filter(landlock: int, machine: str | None = None) -> Filter:
         "fremovexattr",
     )
     made = (
-        worker_filter(machine)
+        worker_rules(machine)
         .refuse(changes, 0)
         .refuse(owners)
         .refuse(attributes, errno.ENOTSUP)
@@ -353,5 +353,5 @@ def lone_worker_filter(landlock: int, machine: str | None = None) -> Filter:
         made.refuse(
             ("tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
         )
-        made.unless_equal("kill", 0, os.getpid()).unless_equal("tgkill", 0, os.getpid())
+        made.unless_equal("kill", 0, process).unless_equal("tgkill", 0, process)
     return made

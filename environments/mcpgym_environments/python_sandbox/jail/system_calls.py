@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from collections.abc import Sequence
 
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWCGROUP = 0x0200_0000
@@ -31,7 +32,6 @@ MNT_DETACH = 2
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
-PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24
 PR_SET_SECUREBITS = 28
 PR_SET_CHILD_SUBREAPER = 36
@@ -44,6 +44,7 @@ ADDR_NO_RANDOMIZE = 0x0004_0000
 CAP_CHOWN = 0
 CAP_DAC_OVERRIDE = 1
 CAP_FOWNER = 3
+CAP_KILL = 5
 CAP_SETGID = 6
 CAP_SETUID = 7
 CAP_SETPCAP = 8
@@ -129,15 +130,16 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.POINTER(_Instruction)))
 
 
-def install_filter(program: list[tuple[int, int, int, int]]) -> None:
-    """Have the kernel ask the BPF ``program`` about every later call of this process and what it forks."""
-    instructions = (_Instruction * len(program))(
-        *(_Instruction(*one) for one in program)
-    )
-    held = _Program(
-        len(program), ctypes.cast(instructions, ctypes.POINTER(_Instruction))
-    )
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(held))
+class Filter:
+    """A BPF program in the form in which the kernel takes it; making one takes longer than installing it."""
+
+    def __init__(self, program: Sequence[tuple[int, int, int, int]]) -> None:
+        self._instructions = (_Instruction * len(program))(*(_Instruction(*one) for one in program))
+        self._held = _Program(len(program), ctypes.cast(self._instructions, ctypes.POINTER(_Instruction)))
+
+    def install(self) -> None:
+        """Have the kernel ask it about every later call of this process and of what it forks; needs no_new_privs."""
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(self._held))
 
 
 def set_capabilities(
@@ -150,7 +152,7 @@ def set_capabilities(
     wanted = kept if bounding is None else bounding
     for number in range(64):
         try:
-            if prctl(PR_CAPBSET_READ, number) and number not in wanted:
+            if number not in wanted:
                 prctl(PR_CAPBSET_DROP, number)
         except OSError as error:
             if error.errno in (
