@@ -107,7 +107,7 @@ def answer_text(answer: Answer) -> str:
     """``answer`` as one would submit it; :func:`judge` accepts it."""
     match answer:
         case NumberAnswer(value, _, unit):
-            return f"{value} {unit}".strip()
+            return f"{_decimal(value) or value} {unit}".strip()
         case SurdAnswer(terms):
             return surd_text(terms)
         case DateAnswer(day):
@@ -116,6 +116,16 @@ def answer_text(answer: Answer) -> str:
             return text
         case ListAnswer(items):
             return ", ".join(answer_text(item) for item in items) or "none"
+
+
+def _decimal(value: Fraction) -> str:
+    """``value`` as a decimal with at most six places; nothing where it is none."""
+    for places in range(7):
+        if 10**places % value.denominator == 0:
+            digits = f"{abs(value.numerator) * (10**places // value.denominator):0{places + 1}}"
+            sign = "-" if value < 0 else ""
+            return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+    return ""
 
 
 def unwrapped(text: str) -> str:

@@ -16,7 +16,7 @@ from mcpgym_environments.python_sandbox.problems.data.tables import (
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
 from mcpgym_environments.python_sandbox.problems.writing import listed, mistaken, pick, program
 
-_ROWS = (25, 120, 400, 900, 1_800)
+_ROWS = (25, 120, 400, 900, 1_600)
 _MARKS = ("", "NA", "n/a", "-", "?")
 _CODE = """
 import csv

@@ -97,7 +97,8 @@ def _tables(random: Random, level: int) -> tuple[dict[str, bytes], str, list[str
     ]
     if level >= 4:
         for person in random.sample(ids, people // 6):
-            customers.append((person, f"{random.choice(FIRST)} {random.choice(LAST)}", random.choice(_SEGMENTS), random.choice(places)))
+            name = f"{random.choice(FIRST)} {random.choice(LAST)}"
+            customers.append((person, name, random.choice(_SEGMENTS), random.choice(places)))
         random.shuffle(customers)
     first = {person: (segment, country) for person, _, segment, country in reversed(customers)}
     last = {person: (segment, country) for person, _, segment, country in customers}
@@ -118,7 +119,8 @@ def _tables(random: Random, level: int) -> tuple[dict[str, bytes], str, list[str
                 if back:
                     returns.append((order, back))
                     paid -= back
-        rows.append((order, person, product, quantity, *(() if level >= 3 else (cents(price),)), "cancelled" if cancelled else random.choice(("paid", "sent"))))  # fmt: skip
+        status = "cancelled" if cancelled else random.choice(("paid", "sent"))
+        rows.append((order, person, product, quantity, *(() if level >= 3 else (cents(price),)), status))
         segment_, country = last.get(person, ("", ""))
         if segment_ == segment and country in countries:
             total += 0 if cancelled else price * paid

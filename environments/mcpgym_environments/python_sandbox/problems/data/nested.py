@@ -74,7 +74,7 @@ class _Tree:
         """A task, counted where it is one of those that are asked for."""
         random, level = self.random, self.level
         self.left -= 1
-        hours = random.randint(1, 40) if level < 5 else random.choice((random.randint(1, 40), random.randint(900, 2_500)))
+        hours = random.randint(900, 2_500) if level >= 5 and random.random() < 0.5 else random.randint(1, 40)
         tags = random.sample(self.tags, random.randint(0, 2))
         task: dict[str, Any] = {"id": random.randint(10_000, 99_999), "hours": hours}
         if tags or random.random() < 0.5:

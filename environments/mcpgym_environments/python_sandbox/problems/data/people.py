@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from random import Random
 
 from mcpgym_environments.python_sandbox.problems.data.tables import FIRST, LAST, csv_text
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
 from mcpgym_environments.python_sandbox.problems.writing import ask_whole, mistaken, pick, program, whole
 
-_PEOPLE = (12, 60, 200, 400, 700)
+Row = tuple[str, str, str]
+"""Name, mail, phone."""
+
+_PEOPLE = (12, 110, 200, 350, 520)
 _CODE = """
 import csv
 
@@ -50,15 +55,12 @@ def _make(random: Random, level: int) -> Problem:
     hosts = (free, "work.example", "uni.example")
     while True:
         people = _PEOPLE[level - 1] + random.randrange(_PEOPLE[level - 1] // 4)
-        rows: list[tuple[str, str, str]] = []
         used: set[str] = set()
-        found = 0
-        for _ in range(people):
-            person = _rows(random, level, hosts, used)
-            found += len(person)
-            rows += [row for group in person for row in group]
+        rows = [row for _ in range(people) for row in _rows(random, level, hosts, used)]
         random.shuffle(rows)
-        if len({mail.strip().lower() for _, mail, _ in rows}) != found:
+        found = count_people(rows, level, free)
+        # The mistake is to forget the last rule that the level brings.
+        if count_people(rows, min(level, 4) - 1, free) != found:
             break
     rules = ["the case of letters and spaces around it do not matter"]
     if level >= 2:
@@ -103,8 +105,39 @@ def _make(random: Random, level: int) -> Problem:
     )
 
 
-def _rows(random: Random, level: int, hosts: tuple[str, ...], used: set[str]) -> list[list[tuple[str, str, str]]]:
-    """The rows of one person, in one group; rows that look like theirs and are not are groups of their own."""
+def count_people(rows: Sequence[Row], level: int, free: str) -> int:
+    """How many people there are by the rules of ``level`` (with 0, not even the case of letters is forgiven).
+
+    A walk over the graph in which a row is joined to what it has: a mail address, a phone number.
+    """
+    holders: dict[str, list[int]] = {}
+    marks: list[list[str]] = []
+    for number, (_, mail, phone) in enumerate(rows):
+        mine = []
+        if mail.strip():
+            local, host = (mail.strip().lower() if level else mail.strip()).split("@")
+            local = local.split("+")[0] if level >= 2 else local
+            mine.append((local.replace(".", "") if level >= 3 and host == free else local) + "@" + host)
+        if level >= 4 and phone:
+            mine.append(re.sub(r"\D", "", phone)[-9:])
+        marks.append(mine)
+        for mark in mine:
+            holders.setdefault(mark, []).append(number)
+    seen = [False] * len(rows)
+    people = 0
+    for first in range(len(rows)):
+        people += not seen[first]
+        waiting = [first]
+        while waiting:
+            number = waiting.pop()
+            if not seen[number]:
+                seen[number] = True
+                waiting += [other for mark in marks[number] for other in holders.pop(mark, [])]
+    return people
+
+
+def _rows(random: Random, level: int, hosts: tuple[str, ...], used: set[str]) -> list[Row]:
+    """The rows of one person, and sometimes one of somebody who looks alike."""
     first, last = random.choice(FIRST), random.choice(LAST)
     while True:
         host = random.choice(hosts)
@@ -126,7 +159,8 @@ def _rows(random: Random, level: int, hosts: tuple[str, ...], used: set[str]) ->
         if level >= 2 and random.random() < 0.5:
             written += random.choice(("+news", "+shop", "+a.b"))
         if random.random() < 0.6:
-            written, where = random.choice(((written.upper(), where), (f" {written}", where.capitalize()), (written.title(), f"{where} ")))
+            forms = ((written.upper(), where), (f" {written}", where.capitalize()), (written.title(), f"{where} "))
+            written, where = random.choice(forms)
         phone = _phone(random, digits, level)
         if level >= 4:
             kind = random.random()
@@ -136,10 +170,10 @@ def _rows(random: Random, level: int, hosts: tuple[str, ...], used: set[str]) ->
                 written, where = f"{last.lower()}{random.randint(10**6, 10**7)}", hosts[1]  # ... by the phone
         shown = name if random.random() < 0.7 else f"{first[0]}. {last}"
         group.append((shown, f"{written}@{where}" if random.random() < 0.95 or not phone or level < 4 else "", phone))
-    groups = [group]
     if level >= 3 and host != hosts[0] and random.random() < 0.2:  # dots do matter there: somebody else
-        groups.append([(name, f"{mail.replace('.', '')}@{host}", _phone(random, str(random.randint(10**8, 10**9 - 1)), level))])
-    return groups
+        phone = _phone(random, str(random.randint(10**8, 10**9 - 1)), level)
+        group.append((name, f"{mail.replace('.', '')}@{host}", phone))
+    return group
 
 
 def _phone(random: Random, digits: str, level: int) -> str:

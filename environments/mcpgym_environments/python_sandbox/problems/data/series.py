@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
 from random import Random
 
@@ -40,7 +40,6 @@ def _make(random: Random, level: int) -> Problem:
     while True:
         start = datetime(random.randint(2001, 2030), random.randint(1, 12), random.randint(1, 28), random.randrange(24))
         slots = [start + timedelta(minutes=every * number) for number in range(_HOURS[level - 1] * 60 // every)]
-        kept: dict[datetime, int | None] = {}
         lines: list[tuple[datetime, int | None]] = []
         for slot in slots:
             if random.random() < every / 60 * 0.5:
@@ -52,9 +51,8 @@ def _make(random: Random, level: int) -> Problem:
                 value = None
             lines.append((slot, value))
         if level >= 2:
-            lines = _mixed(random, lines)
-        for slot, value in lines:
-            kept[slot] = value
+            lines = random.sample(lines, len(lines))
+        kept = dict(lines)
         hours: dict[datetime, list[int]] = {}
         for slot, value in kept.items():
             if value is not None:
@@ -68,7 +66,7 @@ def _make(random: Random, level: int) -> Problem:
     rows = []
     for slot, value in lines:
         if level >= 5:
-            shown = slot.replace(tzinfo=timezone.utc).astimezone(random.choice(zones)).isoformat()
+            shown = slot.replace(tzinfo=UTC).astimezone(random.choice(zones)).isoformat()
         else:
             shown = slot.isoformat(sep="T" if level > 1 else " ", timespec="minutes")
         rows.append((shown, "" if value is None else _tenths(value)))
@@ -80,7 +78,7 @@ def _make(random: Random, level: int) -> Problem:
         rules.append("Of several lines for one point in time, the one farthest down in the file holds.")
     if level >= 4:
         rules.append(
-            "A line without a value says that the reading failed: then there is none, even where a line above it had one."
+            "A line without a value says that the reading failed: then there is none, even where a line above has one."
         )
     if level >= 5:
         rules.append("Times have different UTC offsets; hours are those of UTC.")
@@ -104,11 +102,6 @@ def _make(random: Random, level: int) -> Problem:
         solution=program(_CODE, **values),
         wrong=program(mistaken(_CODE, "== 60 // every", ">= 60 // every - 1"), **values),
     )
-
-
-def _mixed(random: Random, lines: list[tuple[datetime, int | None]]) -> list[tuple[datetime, int | None]]:
-    """``lines`` in another order."""
-    return random.sample(lines, len(lines))
 
 
 def _tenths(value: int) -> str:

@@ -15,7 +15,8 @@ FIRST = (
 )  # fmt: skip
 LAST = (
     "Abel", "Brandt", "Costa", "Diaz", "Eriksen", "Fontaine", "Garcia", "Holm", "Ivanov", "Jansen", "Keller", "Lund",
-    "Marek", "Novak", "Okafor", "Petrov", "Quist", "Rossi", "Sato", "Tanaka", "Urban", "Vega", "Weber", "Young", "Zimmer",
+    "Marek", "Novak", "Okafor", "Petrov", "Quist", "Rossi", "Sato", "Tanaka", "Urban", "Vega", "Weber", "Young",
+    "Zimmer",
 )  # fmt: skip
 REGIONS = ("north", "south", "east", "west", "centre", "coast", "hills", "islands")
 PRODUCTS = ("lamp", "desk", "chair", "shelf", "clock", "rug", "mirror", "stool", "vase", "basket", "blanket", "candle")
