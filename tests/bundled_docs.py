@@ -10,7 +10,7 @@ from mcpgym import Environment, load_environment
 from mcpgym.asking import settle
 
 PAGE = Path(__file__).parents[1] / "docs" / "bundled.md"
-NAMES = ("tic-tac-toe", "reverse-text", "double-check", "wiki-search")
+NAMES = ("tic-tac-toe", "reverse-text", "double-check", "wiki-search", "python-sandbox")
 HEAD = """\
 # The bundled environments
 

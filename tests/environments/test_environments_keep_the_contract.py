@@ -19,6 +19,8 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
         "wiki-search",
         {"kinds": "chain,list", "min_hops": 2, "thoughts": True, "max_lookups": 6, "section_characters": 200},
     ),
+    ("python-sandbox", {}),
+    ("python-sandbox", {"tasks": "open", "max_calls": 3, "output_characters": 200}),
 ]
 
 
@@ -27,7 +29,7 @@ def test_the_checker_finds_nothing(name: str, config: dict[str, Any]) -> None:
     check_environment(name, config=config, second_process=not config).raise_for_findings()
 
 
-@pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check", "wiki-search"])
+@pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check", "wiki-search", "python-sandbox"])
 def test_people_find_a_line_of_description_an_icon_and_the_two_policies(name: str) -> None:
     environment = load_environment(name)
     assert environment.name == name
@@ -40,7 +42,7 @@ def test_people_find_a_line_of_description_an_icon_and_the_two_policies(name: st
     assert all(reward.description for reward in environment.rewards.values())
 
 
-@pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check", "wiki-search"])
+@pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check", "wiki-search", "python-sandbox"])
 def test_the_icon_is_a_drawing_that_parses(name: str) -> None:
     from urllib.parse import unquote
     from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""Golden traces: rollouts of several policies, without what no two runs have alike (times)."""
+"""Golden traces: rollouts of several policies, without what no two runs have alike (times, versions of a machine)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def _play(environment: Environment[Any, Any, Any]) -> list[Trace]:
             place=place,
         )
         calls = [replace(call, milliseconds=0.0) for call in trace.calls]
-        traces.append(replace(trace, calls=calls, seconds=0.0))
+        traces.append(replace(trace, calls=calls, seconds=0.0, conditions={}))
     return traces
 
 

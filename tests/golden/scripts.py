@@ -41,8 +41,19 @@ CONFIGURATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"kinds": "chain", "max_hops": 2, "max_characters": 1_000},
         {"questions": "open"},
     ],
+    "python-sandbox": [
+        {"thoughts": True, "max_calls": 1, "families": "compute", "max_level": 2},
+        {"families": "function,debug", "min_level": 3, "output_characters": 200},
+        {"tasks": "open"},
+    ],
 }
 """Configurations that are played besides the default."""
+
+
+
+def _code(text: str) -> dict[str, Any]:
+    return {"name": "run_python", "arguments": {"code": text}}
+
 
 OWN: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "tic-tac-toe": {
@@ -81,6 +92,48 @@ OWN: Mapping[str, Mapping[str, Sequence[Any]]] = {
             {"name": "submit_answer", "arguments": {"answer": " "}},
             {"name": "submit_answer", "arguments": {"answer": "yes or no"}},
             {"name": "submit_answer", "arguments": {"answer": "no"}},
+        ],
+        "says it only": ["The answer is 42."],
+    },
+    "python-sandbox": {
+        "notebook": [
+            _code("x = 6 * 7\nprint('so:')\nx"),
+            _code("def f(n):\n    return x / n\n\nf(0)"),
+            _code("import random, sys\nprint(random.random(), hash('x'), file=sys.stderr)"),
+            {"name": "write_file", "arguments": {"path": "notes/a.txt", "text": "one\ntwo\n"}},
+            _code("open('b.txt', 'w').write(open('notes/a.txt').read() * 900)"),
+            {"name": "list_files", "arguments": {}},
+            {"name": "read_file", "arguments": {"path": "b.txt"}},
+            {"name": "read_file", "arguments": {"path": "/work/b.txt", "offset": 7_190}},
+            {"name": "submit", "arguments": {"answer": "42"}},
+        ],
+        "ends Python": [
+            _code("x = 1"),
+            _code("import os\nprint('last words', flush=True)\nos._exit(3)"),
+            _code("x"),
+            _code("raise SystemExit(4)"),
+            _code("import ctypes\nctypes.string_at(0)"),
+        ],
+        "odd output": [
+            _code("for number in range(20_000):\n    print(number)"),
+            _code("print('\\x1b[31mred\\x1b[0m', '\\u202e', '\\x00', 'over\\rwritten')"),
+            _code("import sys\nsys.stdout.buffer.write(b'\\xff\\xfe raw')\nprint(' \\ud800')"),
+            _code("raise ValueError('[killed: not really]')"),
+        ],
+        "wrong paths": [
+            {"name": "read_file", "arguments": {"path": path}} for path in ("nothing.txt", "/etc/passwd", "../x", ".")
+        ]
+        + [
+            _code("open('data.bin', 'wb').write(b'ab\\0')"),
+            {"name": "read_file", "arguments": {"path": "data.bin"}},
+            {"name": "write_file", "arguments": {"path": "/tmp/x", "text": "x"}},
+            {"name": "read_file", "arguments": {"path": "data.bin", "offset": 99}},
+        ],
+        "nothing to submit": [
+            {"name": "submit", "arguments": {}},
+            {"name": "submit", "arguments": {"answer": " "}},
+            {"name": "write_file", "arguments": {"path": "solution.py", "text": "raise SystemExit\n"}},
+            {"name": "submit", "arguments": {"answer": "nothing"}},
         ],
         "says it only": ["The answer is 42."],
     },
