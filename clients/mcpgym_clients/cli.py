@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from mcpgym_clients import (
+    connecting_commands,
     evaluation_commands,
     inspection_commands,
     plain,
@@ -218,6 +219,7 @@ def demo(
 
 
 for commands in (
+    connecting_commands,
     evaluation_commands,
     viewing_commands,
     replay_commands,

@@ -33,7 +33,8 @@ async def uninterrupted(coroutine: Coroutine[Any, Any, ValueT], seconds: float |
     Raises:
         TimeoutError: it took longer than ``seconds`` and was cancelled itself.
     """
-    inner = asyncio.ensure_future(asyncio.wait_for(coroutine, seconds))
+    work = asyncio.ensure_future(coroutine)  # a task at once: one that is cancelled before it begins is closed
+    inner = asyncio.ensure_future(asyncio.wait_for(work, seconds))
     cancelled: asyncio.CancelledError | None = None
     while not inner.done():
         try:
