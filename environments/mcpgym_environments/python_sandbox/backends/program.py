@@ -11,6 +11,8 @@ from mcpgym_environments.python_sandbox.jail.archive import agent_archive
 
 BOOTSTRAP = """
 import os, sys, tempfile
+if "--work" not in sys.argv and os.path.isdir("/work") and os.listdir("/work"):
+    sys.exit("there is something in /work already, and a sandbox empties its workspace: this is no place for one")
 def take(count):
     parts = []
     while count:
@@ -24,13 +26,16 @@ data = take(int.from_bytes(take(4), "big"))
 path = os.path.join(tempfile.mkdtemp(prefix=".agent-"), "agent.pyz")
 with open(path, "wb") as file:
     file.write(data)
-os.execv(sys.executable, [sys.executable, "-I", path])
+os.execv(sys.executable, [sys.executable, "-I", path, *sys.argv[1:]])
 """
-"""Reads a length, the archive, and becomes ``python -I agent.pyz`` with the same streams."""
+"""Reads a length, the archive, and becomes ``python -I agent.pyz`` with the same streams and arguments.
+
+Without ``--work`` the workspace is ``/work``, which must be empty or missing.
+"""
 
 RELAY = """
 import base64, os, subprocess, sys, threading
-child = subprocess.Popen([sys.executable, "-I", "-c", sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+child = subprocess.Popen([sys.executable, "-I", "-c", *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 def inward():
     try:
         for line in sys.stdin.buffer:
