@@ -284,19 +284,26 @@ def test_code_is_graded_by_hidden_tests_in_a_place_of_its_own() -> None:
     assert (stop, score.total) == (None, 0.0)
 
 
-def test_hidden_tests_come_from_the_seed_of_the_episode() -> None:
+def test_hidden_tests_come_from_the_seed_of_the_episode_which_code_cannot_learn() -> None:
     index, problem = first_of("function")
     assert problem.tests is not None
 
-    def seed_of(seed: int) -> int:
-        async def do(episode: Episode) -> int:
-            return int(episode.state.seed)
+    def seen(seed: int) -> tuple[int, str]:
+        """What makes the tests, and what code can tell of the seeds: the state that its generator begins with."""
 
-        return int(with_episode(do, made(max_level=2), index, seed))
+        async def do(episode: Episode) -> tuple[int, str]:
+            result = await episode.call(*run("import random; random.getrandbits(256)"))
+            return episode.state.seed, result.text
 
-    one, again, other = seed_of(1), seed_of(1), seed_of(2)
-    assert one == again != other
-    assert list(problem.tests.cases(one)) == list(problem.tests.cases(again)) != list(problem.tests.cases(other))
+        found: tuple[int, str] = with_episode(do, made(max_level=2), index, seed)
+        return found
+
+    one, again, other = seen(1), seen(1), seen(2)
+    assert one == again
+    assert one[0] != other[0]
+    assert one[1] == other[1]
+    cases = [list(problem.tests.cases(seed)) for seed, _ in (one, again, other)]
+    assert cases[0] == cases[1] != cases[2]
 
 
 def test_after_the_last_call_only_a_solution_can_be_submitted() -> None:

@@ -142,7 +142,8 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
         problem = self.problem(task.split, index)
         if problem is not None:
             self._finder.remember(task.split, index, problem)
-        return Work(problem, pool, derive_seed("python-sandbox", task.split, index, seed) % (MAX_SEED + 1))
+        hidden, shown = derive_seed("tests", task.split, index, seed), derive_seed("session", task.split, index)
+        return Work(problem, pool, hidden, shown % (MAX_SEED + 1))
 
     async def _started(self) -> Pool:
         """The pool of sessions, which all environments of this configuration share."""
@@ -224,6 +225,7 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
     async def _step(self, work: Work) -> Session:
         """Count a run, write, read or listing, if there is one left; the session to do it in."""
         if not self._is_open and work.steps >= self.config.max_calls:
+            work.faults += 1
             raise ToolError(f"you have made {work.steps} calls, and may make no more: submit is the only tool left")
         work.steps += 1
         return await opened(work)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 class Work:
     """One episode. ``problem`` is None where somebody works on what they like.
 
+    ``seed`` makes the hidden tests. It is not what the session's generators begin with, ``session_seed``, which depends
+    on the task alone: code can read its generators' state, and an episode's seed is easily guessed from little.
+
     ``session`` is None until the first tool needs one, and again once the solution was graded. ``steps`` counts runs,
     writes, reads and listings, also those that came to nothing; ``faults`` counts the runs that did not end well and
     the calls that could not be done. ``submitted`` is None until a solution was handed in; ``share`` is how much of it
@@ -24,6 +27,7 @@ class Work:
     problem: Problem | None
     pool: Pool
     seed: int
+    session_seed: int
     session: Session | None = None
     steps: int = 0
     faults: int = 0

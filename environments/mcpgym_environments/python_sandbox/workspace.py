@@ -33,7 +33,7 @@ async def opened(work: Work) -> Session:
     if work.closed:
         raise ToolError("the episode has ended")
     if work.session is None:
-        session = await work.pool.open(work.seed)
+        session = await work.pool.open(work.session_seed)
         try:
             for name, content in ({} if work.problem is None else work.problem.files).items():
                 await session.write(name, content)
