@@ -78,9 +78,7 @@ class ForkedBackend:
             await self._try(spec)
         except OSError as error:
             await self.close()
-            raise Unavailable(
-                f"the {self.name} sandbox does not start: {error}", ""
-            ) from None
+            raise Unavailable(f"the {self.name} sandbox does not start: {error}", "") from None
         except BaseException:
             await self.close()
             raise
@@ -108,19 +106,13 @@ class ForkedBackend:
                     ),
                 ):
                     await stream.send(frames.encode(header, code))
-                    json_length, blob_length = frames.lengths(
-                        await stream.receive(frames.HEAD_BYTES)
-                    )
+                    json_length, blob_length = frames.lengths(await stream.receive(frames.HEAD_BYTES))
                     answer = frames.header(await stream.receive(json_length))
                     output = await stream.receive(blob_length)
             if answer.get("status") != "ok" or output.strip() != b"42":
-                raise OSError(
-                    f"its first call ended {answer.get('status')} ({answer.get('why')})"
-                )
+                raise OSError(f"its first call ended {answer.get('status')} ({answer.get('why')})")
         except (EOFError, TimeoutError, frames.FrameError) as error:
-            raise OSError(
-                f"its first session does not answer ({type(error).__name__}: {error})"
-            ) from None
+            raise OSError(f"its first session does not answer ({type(error).__name__}: {error})") from None
         finally:
             stream.kill()
 
@@ -196,9 +188,7 @@ class _Launched:
             "packages": list(spec.packages),
             "folders": [folder for folder in sys.path if folder],
             "limits": asdict(spec.limits),
-            "first": random.SystemRandom().randrange(
-                2**31
-            ),  # so that two servers' sessions share no user
+            "first": random.SystemRandom().randrange(2**31),  # so that two servers' sessions share no user
         }
         try:
             this = os.pidfd_open(os.getpid())
@@ -240,9 +230,7 @@ class _Launched:
         try:
             told = json.loads(self._control.recv(1 << 16) or b"{}")
         except (TimeoutError, ConnectionError, ValueError) as error:
-            raise Unavailable(
-                f"the sandbox's fork server did not answer ({type(error).__name__})", ""
-            ) from None
+            raise Unavailable(f"the sandbox's fork server did not answer ({type(error).__name__})", "") from None
         if "refused" in told:
             raise Unavailable(told["refused"], told["remedy"])
         if "ready" not in told:
@@ -257,10 +245,7 @@ class _Launched:
     def _last_words(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             text = self._process.communicate(timeout=LAST_SECONDS)[1]
-            return (
-                text.decode("utf-8", "replace").strip()[-1000:]
-                or f"exit {self._process.returncode}"
-            )
+            return text.decode("utf-8", "replace").strip()[-1000:] or f"exit {self._process.returncode}"
         return "it says nothing"
 
     def ask(self, stream: socket.socket) -> None:
@@ -315,9 +300,7 @@ async def _first_word(ours: socket.socket) -> int:
     loop = asyncio.get_running_loop()
     while True:
         try:
-            data, ancillary, _, _ = ours.recvmsg(
-                1, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC
-            )
+            data, ancillary, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
             break
         except (BlockingIOError, InterruptedError):
             ready = loop.create_future()

@@ -64,16 +64,12 @@ def allowed(names: Iterable[str], folders: Sequence[str]) -> Allowed:
     """
     asked = [_normal(name) for name in names]
     found: dict[str, importlib.metadata.Distribution] = {}
-    waiting = [(name, True) for name in asked] + [
-        (name, False) for name in WELCOME if asked
-    ]
+    waiting = [(name, True) for name in asked] + [(name, False) for name in WELCOME if asked]
     while waiting:
         name, needed = waiting.pop(0)
         if name in found:
             continue
-        distribution = next(
-            iter(importlib.metadata.distributions(name=name, path=list(folders))), None
-        )
+        distribution = next(iter(importlib.metadata.distributions(name=name, path=list(folders))), None)
         if distribution is None:
             if needed:
                 raise NotInstalled(name, f"the distribution {name} is not installed")
@@ -115,9 +111,7 @@ def _required(
                 yield _normal(match.group()), not condition.strip()
 
 
-def _declared(
-    name: str, distribution: importlib.metadata.Distribution, files: dict[str, str]
-) -> set[str]:
+def _declared(name: str, distribution: importlib.metadata.Distribution, files: dict[str, str]) -> set[str]:
     """Add the distribution's files to ``files`` (place to real path); gives its importable names."""
     declared = distribution.files
     if declared is None:
@@ -141,8 +135,6 @@ def _declared(
             continue
         place = "/".join(parts)
         files[place] = source
-        if entry.suffix == ".py" and (
-            len(parts) == 1 or (len(parts) == 2 and parts[1] == "__init__.py")
-        ):
+        if entry.suffix == ".py" and (len(parts) == 1 or (len(parts) == 2 and parts[1] == "__init__.py")):
             tops.add(parts[0].removesuffix(".py"))
     return tops

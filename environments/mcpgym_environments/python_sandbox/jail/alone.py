@@ -138,9 +138,7 @@ def become_session(
     """
     from mcpgym_environments.python_sandbox.jail.init import Place
 
-    system_calls.set_capabilities(
-        KEPT if user is not None else frozenset(), bounding=frozenset()
-    )
+    system_calls.set_capabilities(KEPT if user is not None else frozenset(), bounding=frozenset())
     users.become(user)
     system_calls.death_signal(signal.SIGKILL)
     if os.getppid() != order["fork_server"]:

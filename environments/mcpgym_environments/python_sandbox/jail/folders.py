@@ -33,10 +33,7 @@ def make(size: int, others: bool) -> tuple[str, int]:
     for place in places:
         try:
             facts = os.statvfs(place)
-            if (
-                facts.f_flag & os.ST_NOEXEC
-                or facts.f_bavail * facts.f_frsize < size + SPARE
-            ):
+            if facts.f_flag & os.ST_NOEXEC or facts.f_bavail * facts.f_frsize < size + SPARE:
                 continue
             if others and not _passable(os.path.realpath(place)):
                 continue

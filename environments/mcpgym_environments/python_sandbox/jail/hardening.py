@@ -54,14 +54,10 @@ def confine() -> None:
     ):
         resource.setrlimit(getattr(resource, kind), (0, 0))
     system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
-    with contextlib.suppress(
-        OSError
-    ):  # without CAP_SETPCAP there is nothing to lock away
+    with contextlib.suppress(OSError):  # without CAP_SETPCAP there is nothing to lock away
         system_calls.prctl(system_calls.PR_SET_SECUREBITS, SECURE_BITS)
     with contextlib.suppress(OSError):  # before Linux 4.3
-        system_calls.prctl(
-            system_calls.PR_CAP_AMBIENT, system_calls.PR_CAP_AMBIENT_CLEAR_ALL
-        )
+        system_calls.prctl(system_calls.PR_CAP_AMBIENT, system_calls.PR_CAP_AMBIENT_CLEAR_ALL)
     system_calls.set_capabilities()
     _session().install()
     system_calls.prctl(system_calls.PR_SET_DUMPABLE, 0)

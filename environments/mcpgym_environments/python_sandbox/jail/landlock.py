@@ -49,18 +49,14 @@ def version() -> int:
         OSError: a filter of system calls forbids to ask.
     """
     try:
-        return system_calls.system_call(
-            "landlock_create_ruleset", CREATE_RULESET, None, 0, 1
-        )
+        return system_calls.system_call("landlock_create_ruleset", CREATE_RULESET, None, 0, 1)
     except OSError as error:
         if error.errno in (errno.ENOSYS, errno.EOPNOTSUPP):
             return 0
         raise
 
 
-def restrict(
-    readable: Iterable[str], devices: Iterable[str], writable: Iterable[str]
-) -> None:
+def restrict(readable: Iterable[str], devices: Iterable[str], writable: Iterable[str]) -> None:
     """Leave this process the files beneath ``readable`` and ``writable`` and these ``devices``, and no others.
 
     It and what it forks can no longer send signals out or connect to what lies outside, where the kernel can tell.
@@ -93,9 +89,7 @@ def withdraw() -> None:
     if version() >= SIGNALS_SCOPED:
         ruleset = _make(0, SIGNALS_SCOPED)
         try:
-            system_calls.system_call(
-                "landlock_restrict_self", RESTRICT_SELF, ruleset, 0
-            )
+            system_calls.system_call("landlock_restrict_self", RESTRICT_SELF, ruleset, 0)
         finally:
             os.close(ruleset)
 
@@ -107,17 +101,13 @@ def _make(rights: int, have: int) -> int:
         SCOPES if have >= SIGNALS_SCOPED else 0,
     )
     size = 24 if have >= SIGNALS_SCOPED else 16 if have >= 4 else 8
-    return system_calls.system_call(
-        "landlock_create_ruleset", CREATE_RULESET, wanted, size, 0
-    )
+    return system_calls.system_call("landlock_create_ruleset", CREATE_RULESET, wanted, size, 0)
 
 
 def _allow(ruleset: int, path: str, allowed: int) -> None:
     beneath = os.open(path, O_PATH | os.O_CLOEXEC)
     try:
         rule = _Beneath(allowed, beneath)
-        system_calls.system_call(
-            f"landlock_add_rule {path}", ADD_RULE, ruleset, 1, rule, 0
-        )
+        system_calls.system_call(f"landlock_add_rule {path}", ADD_RULE, ruleset, 1, rule, 0)
     finally:
         os.close(beneath)

@@ -59,9 +59,7 @@ def main(control: socket.socket, server: int) -> int:
                 'Use backend="docker".',
             )
         with contextlib.suppress(OSError):  # a container's profile may forbid it
-            system_calls.personality(
-                system_calls.ADDR_NO_RANDOMIZE
-            )  # so that reprs with addresses repeat
+            system_calls.personality(system_calls.ADDR_NO_RANDOMIZE)  # so that reprs with addresses repeat
         distributions = allow.allowed(order["packages"], order["folders"])
         made = root.plan(distributions)
         order = {
@@ -75,9 +73,7 @@ def main(control: socket.socket, server: int) -> int:
             from mcpgym_environments.python_sandbox.jail import alone
 
             alone.check()
-            folder, order["lock"] = folders.make(
-                made.size, others=order["users"] is not None
-            )
+            folder, order["lock"] = folders.make(made.size, others=order["users"] is not None)
             root.build(made, f"{folder}/tree")
             order["folder"] = folder
         else:

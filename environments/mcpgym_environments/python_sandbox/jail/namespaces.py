@@ -35,14 +35,7 @@ from mcpgym_environments.python_sandbox.jail.system_calls import (
     mount,
 )
 
-ALL = (
-    CLONE_NEWNS
-    | CLONE_NEWPID
-    | CLONE_NEWNET
-    | CLONE_NEWIPC
-    | CLONE_NEWUTS
-    | CLONE_NEWCGROUP
-)
+ALL = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP
 INSIDE = 1000
 """The user and group id that a session has in its own eyes."""
 OLD = "/run"
@@ -102,9 +95,7 @@ def take_root(made: root.Plan) -> None:
     nodes = 4 * len(made.copies) + 4096
     try:
         mount("none", "/", flags=MS_REC | MS_PRIVATE)
-        mount(
-            "tmpfs", point, "tmpfs", LOCKED, f"size={size},nr_inodes={nodes},mode=755"
-        )
+        mount("tmpfs", point, "tmpfs", LOCKED, f"size={size},nr_inodes={nodes},mode=755")
     except OSError as error:
         raise Refused(
             f"namespaces can be made, but nothing can be mounted in them ({error.strerror})",
@@ -118,9 +109,7 @@ def take_root(made: root.Plan) -> None:
     root.build(made, "/", OLD)
     os.makedirs("/dev", exist_ok=True)
     for name in root.DEVICES:
-        os.close(
-            os.open(f"/dev/{name}", os.O_CREAT | os.O_RDONLY | os.O_CLOEXEC, 0o666)
-        )
+        os.close(os.open(f"/dev/{name}", os.O_CREAT | os.O_RDONLY | os.O_CLOEXEC, 0o666))
         mount(f"{OLD}/dev/{name}", f"/dev/{name}", flags=MS_BIND)
     try:
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
@@ -131,9 +120,7 @@ def take_root(made: root.Plan) -> None:
             " (Podman), or let the sandbox use Landlock.",
         ) from None
     system_calls.unmount(OLD)
-    mount(
-        "none", "/", flags=MS_REMOUNT | MS_RDONLY | LOCKED
-    )  # the file system itself, for every mount of it
+    mount("none", "/", flags=MS_REMOUNT | MS_RDONLY | LOCKED)  # the file system itself, for every mount of it
 
 
 def begin(order: Mapping[str, Any]) -> None:
@@ -177,9 +164,7 @@ def become_session(
     except OSError as error:
         raise _no_namespaces(error, as_root=False) from None
     if os.fork():
-        os._exit(
-            0
-        )  # the child is process 1 of the new namespaces, and the fork server its parent
+        os._exit(0)  # the child is process 1 of the new namespaces, and the fork server its parent
     furnish(order["limits"]["workspace_bytes"], order["limits"]["workspace_files"])
     connection = hardening.only(stream)
     this = os.pidfd_open(os.getpid())
@@ -202,9 +187,7 @@ def furnish(bytes_: int, files: int) -> None:
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
-        mount(
-            "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC
-        )  # before Linux 5.8
+        mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)  # before Linux 5.8
     mount("tmpfs", OLD, "tmpfs", LOCKED, f"size={bytes_},nr_inodes={files},mode=755")
     for name, place, mode in (
         ("work", "/work", 0o755),

@@ -33,9 +33,7 @@ SITE = f"{STANDARD}/site-packages"
 PROGRAM = "usr/lib/mcpgym"
 PYTHON = "usr/bin/python3"
 
-PASSWORDS = (
-    "sandbox:x:1000:1000:sandbox:/work:/nologin\nnobody:x:65534:65534::/:/nologin\n"
-)
+PASSWORDS = "sandbox:x:1000:1000:sandbox:/work:/nologin\nnobody:x:65534:65534::/:/nologin\n"
 GROUPS = "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n"
 DEVICES = ("null", "zero", "full", "random", "urandom")
 FOLDERS = (
@@ -65,17 +63,12 @@ class Plan:
 
     copies: dict[str, str] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=lambda: dict(LINKS))
-    texts: dict[str, str] = field(
-        default_factory=lambda: {"etc/passwd": PASSWORDS, "etc/group": GROUPS}
-    )
+    texts: dict[str, str] = field(default_factory=lambda: {"etc/passwd": PASSWORDS, "etc/group": GROUPS})
 
     @property
     def size(self) -> int:
         """Bytes that the files take, whole pages counted."""
-        return sum(
-            -(-os.stat(source).st_size // 4096) * 4096
-            for source in self.copies.values()
-        )
+        return sum(-(-os.stat(source).st_size // 4096) * 4096 for source in self.copies.values())
 
 
 def plan(distributions: Allowed) -> Plan:
@@ -95,17 +88,13 @@ def plan(distributions: Allowed) -> Plan:
 
 def build(made: Plan, tree: str, old: str = "") -> None:
     """Write the tree into the folder ``tree``; the real paths of the plan lie under ``old``."""
-    folders = {
-        os.path.dirname(place) for place in (*made.copies, *made.links, *made.texts)
-    } | set(FOLDERS)
+    folders = {os.path.dirname(place) for place in (*made.copies, *made.links, *made.texts)} | set(FOLDERS)
     for place in sorted(folders):
         os.makedirs(f"{tree}/{place}", 0o755, exist_ok=True)
     for place, source in made.copies.items():
         shutil.copyfile(f"{old}{source}", f"{tree}/{place}")
         facts = os.stat(f"{old}{source}")
-        os.utime(
-            f"{tree}/{place}", ns=(facts.st_atime_ns, facts.st_mtime_ns)
-        )  # compiled files name this time
+        os.utime(f"{tree}/{place}", ns=(facts.st_atime_ns, facts.st_mtime_ns))  # compiled files name this time
         os.chmod(
             f"{tree}/{place}",
             0o555 if place.startswith("usr/bin/") or ".so" in place else 0o444,
@@ -124,9 +113,9 @@ def _add(made: Plan, place: str, source: str) -> None:
     if source.endswith(".py"):
         compiled = importlib.util.cache_from_source(source)
         if os.path.isfile(compiled):
-            made.copies[
-                f"{os.path.dirname(place)}/__pycache__/{os.path.basename(compiled)}"
-            ] = os.path.realpath(compiled)
+            made.copies[f"{os.path.dirname(place)}/__pycache__/{os.path.basename(compiled)}"] = os.path.realpath(
+                compiled
+            )
 
 
 def _standard_library() -> Iterator[tuple[str, str]]:
@@ -146,9 +135,7 @@ def _modules(folder: str, prefix: str) -> Iterator[tuple[str, str]]:
         if module not in known and not module.startswith("_sysconfigdata_"):
             continue
         if os.path.isdir(path):
-            yield from (
-                (source, f"{prefix}{name}/{place}") for source, place in _package(path)
-            )
+            yield from ((source, f"{prefix}{name}/{place}") for source, place in _package(path))
         elif name.endswith((".py", ".so")):
             yield os.path.realpath(path), prefix + name
 
@@ -186,11 +173,7 @@ def _add_libraries(made: Plan) -> None:
     have = {os.path.basename(place) for place in made.copies}
     binaries = [
         executable,
-        *(
-            source
-            for place, source in made.copies.items()
-            if ".so" in os.path.basename(place)
-        ),
+        *(source for place, source in made.copies.items() if ".so" in os.path.basename(place)),
     ]
     for binary in binaries:
         needed = needed if binary == executable else _needs(binary)[1]
@@ -199,14 +182,10 @@ def _add_libraries(made: Plan) -> None:
                 if name not in have:
                     have.add(name)
                     made.copies[f"usr/lib/{name}"] = os.path.realpath(path)
-    for place in [
-        place for place in made.copies if place.startswith("usr/lib/libc.so")
-    ]:
+    for place in [place for place in made.copies if place.startswith("usr/lib/libc.so")]:
         beside = os.path.join(os.path.dirname(made.copies[place]), "libgcc_s.so.1")
         if "libgcc_s.so.1" not in have and os.path.exists(beside):
-            made.copies["usr/lib/libgcc_s.so.1"] = os.path.realpath(
-                beside
-            )  # loaded when a thread ends
+            made.copies["usr/lib/libgcc_s.so.1"] = os.path.realpath(beside)  # loaded when a thread ends
 
 
 def _resolve(loader: str, binary: str) -> Iterable[tuple[str, str]]:
@@ -243,9 +222,7 @@ def _needs(path: str) -> tuple[str, list[str]]:
         table = file.read(size * count)
         loader, dynamic, segments = "", b"", []
         for number in range(count):
-            kind, _, at, address, _, length, _, _ = struct.unpack_from(
-                "<IIQQQQQQ", table, number * size
-            )
+            kind, _, at, address, _, length, _, _ = struct.unpack_from("<IIQQQQQQ", table, number * size)
             if kind == 1:
                 segments.append((address, at, length))
             elif kind in (2, 3):
@@ -259,19 +236,11 @@ def _needs(path: str) -> tuple[str, list[str]]:
         strings = next((value for tag, value in entries if tag == 5), 0)
         length = next((value for tag, value in entries if tag == 10), 0)
         start = next(
-            (
-                strings - at + place
-                for at, place, size in segments
-                if at <= strings < at + size
-            ),
+            (strings - at + place for at, place, size in segments if at <= strings < at + size),
             None,
         )
         if start is None:
             return loader, []
         file.seek(start)
         names = file.read(length)
-        return loader, [
-            names[value : names.index(b"\0", value)].decode()
-            for tag, value in entries
-            if tag == 1
-        ]
+        return loader, [names[value : names.index(b"\0", value)].decode() for tag, value in entries if tag == 1]

@@ -85,7 +85,7 @@ _SOMETIMES = (
     " rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_send_signal prctl prlimit64 setpriority ioprio_set"
     " sched_setscheduler sched_setparam sched_setattr sched_setaffinity get_robust_list chmod fchmod fchmodat fchmodat2"
     " chown fchown lchown fchownat utime utimes utimensat futimesat setxattr lsetxattr fsetxattr removexattr"
-    " lremovexattr fremovexattr fcntl ioctl inotify_add_watch inotify_init inotify_init1 truncate flock"
+    " lremovexattr fremovexattr fcntl ioctl truncate flock"
 )
 SOMETIMES = frozenset(_SOMETIMES.split())
 """Calls of the table that only some filters forbid, or only with some arguments."""
@@ -199,20 +199,12 @@ class Rules:
             ],
         )
 
-    def if_any_of(
-        self, name: str, argument: int, values: Iterable[int], number: int = errno.EPERM
-    ) -> Rules:
+    def if_any_of(self, name: str, argument: int, values: Iterable[int], number: int = errno.EPERM) -> Rules:
         """Refuse the call if this argument's low half is one of the values; with ``number`` 0 it seems to succeed."""
-        tests = [
-            test
-            for value in values
-            for test in ((_EQUAL, 0, 1, value), _refuse(number))
-        ]
+        tests = [test for value in values for test in ((_EQUAL, 0, 1, value), _refuse(number))]
         return self.when(name, [_load(argument), *tests, (_LOAD, 0, 0, 0)])
 
-    def unless_equal(
-        self, name: str, argument: int, value: int, number: int = errno.EPERM
-    ) -> Rules:
+    def unless_equal(self, name: str, argument: int, value: int, number: int = errno.EPERM) -> Rules:
         """Refuse the call unless this argument's low half has the value."""
         return self.when(
             name,
@@ -350,8 +342,6 @@ def lone_worker_rules(landlock: int, process: int, machine: str | None = None) -
     if landlock < 3:
         made.refuse(("truncate",))
     if landlock < 6:
-        made.refuse(
-            ("tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
-        )
+        made.refuse(("tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal"))
         made.unless_equal("kill", 0, process).unless_equal("tgkill", 0, process)
     return made

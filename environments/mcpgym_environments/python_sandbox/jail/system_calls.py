@@ -73,9 +73,7 @@ def unshare(flags: int) -> None:
     _checked("unshare", int(_libc.unshare(flags)))
 
 
-def mount(
-    source: str, target: str, kind: str = "", flags: int = 0, options: str = ""
-) -> None:
+def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
     """``mount(2)``."""
     result = _libc.mount(
         source.encode(),
@@ -109,9 +107,7 @@ def system_call(
 ) -> int:
     """Any call by its number; buffers and structures are passed by address."""
     given = [
-        ctypes.c_long(argument)
-        if isinstance(argument, int)
-        else argument and ctypes.byref(argument)
+        ctypes.c_long(argument) if isinstance(argument, int) else argument and ctypes.byref(argument)
         for argument in arguments
     ]
     return _checked(name, int(_libc.syscall(ctypes.c_long(number), *given)))
@@ -142,9 +138,7 @@ class Filter:
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(self._held))
 
 
-def set_capabilities(
-    kept: frozenset[int] = frozenset(), bounding: frozenset[int] | None = None
-) -> None:
+def set_capabilities(kept: frozenset[int] = frozenset(), bounding: frozenset[int] | None = None) -> None:
     """Keep only these capabilities; after a later exec there can be only those of ``bounding`` (the same by default).
 
     The bounding set is left as it is where the process may not change it (without CAP_SETPCAP).

@@ -21,21 +21,14 @@ def throw_away() -> tuple[int, int] | None:
     """
     status = Path("/proc/self/status").read_text("ascii", "replace")
     effective = next(
-        (
-            int(line.split()[1], 16)
-            for line in status.splitlines()
-            if line.startswith("CapEff:")
-        ),
+        (int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")),
         0,
     )
     needed = 1 << system_calls.CAP_SETUID | 1 << system_calls.CAP_SETGID
     if effective & needed == needed:
         maps = [_mapped("uid_map"), _mapped("gid_map")]
         for first, count in RANGES:
-            if all(
-                any(low <= first and first + count <= low + size for low, size in each)
-                for each in maps
-            ):
+            if all(any(low <= first and first + count <= low + size for low, size in each) for each in maps):
                 return first, count
     if os.getuid() == 0:
         raise Refused(
@@ -55,12 +48,8 @@ def become(user: int | None) -> None:
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
-        system_calls.prctl(
-            system_calls.PR_SET_DUMPABLE, 1
-        )  # or its own /proc would be root's
-    with contextlib.suppress(
-        OSError
-    ):  # a container may forbid it; the limits hold without
+        system_calls.prctl(system_calls.PR_SET_DUMPABLE, 1)  # or its own /proc would be root's
+    with contextlib.suppress(OSError):  # a container may forbid it; the limits hold without
         Path("/proc/self/oom_score_adj").write_bytes(b"1000")
 
 

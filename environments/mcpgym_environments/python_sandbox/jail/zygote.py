@@ -72,14 +72,10 @@ def _import(modules: list[str]) -> None:
         del sys.modules[name].__path__
     if "numpy" in sys.modules:
         numpy = sys.modules["numpy"]
-        numpy.dot(
-            numpy.ones((64, 64)), numpy.ones((64, 64))
-        )  # BLAS takes its memory now, once for all sessions
+        numpy.dot(numpy.ones((64, 64)), numpy.ones((64, 64)))  # BLAS takes its memory now, once for all sessions
 
 
-def _serve(
-    control: socket.socket, server: int, order: dict[str, Any], tier: Any
-) -> None:
+def _serve(control: socket.socket, server: int, order: dict[str, Any], tier: Any) -> None:
     tier.begin(order)
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -115,11 +111,7 @@ def _reap(tier: Any) -> None:
 
 def _fork(stream: int, number: int, order: dict[str, Any], tier: Any) -> None:
     """Fork what becomes the session with this number; an error is told to who waits at the stream's other end."""
-    user = (
-        order["users"][0] + (order["first"] + number) % order["users"][1]
-        if order["users"]
-        else None
-    )
+    user = order["users"][0] + (order["first"] + number) % order["users"][1] if order["users"] else None
     try:
         folder = tier.before(order, user)
         child = os.fork()
