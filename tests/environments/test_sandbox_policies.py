@@ -1,4 +1,4 @@
-"""The sandbox's reference policies: the solutions are right and get there by the tools, and playing about gets nothing."""
+"""The reference policies of the sandbox: the solutions are right by the tools that all have; play gets nothing."""
 
 from __future__ import annotations
 

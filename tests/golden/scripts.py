@@ -50,7 +50,6 @@ CONFIGURATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 """Configurations that are played besides the default."""
 
 
-
 def _code(text: str) -> dict[str, Any]:
     return {"name": "run_python", "arguments": {"code": text}}
 

@@ -114,7 +114,9 @@ class PythonSandboxConfig(Config):
         if self.min_level > self.max_level:
             raise ValueError(f"min_level={self.min_level} must not be above max_level={self.max_level}")
         if self.image and self.backend in LOCAL:
-            raise ValueError(f"backend={self.backend} runs on this machine and takes no image; name one that has images")
+            raise ValueError(
+                f"backend={self.backend} runs on this machine and takes no image; name one that has images"
+            )
         return self
 
     def reaches(self) -> Sequence[str]:

@@ -48,7 +48,9 @@ def take(config: PythonSandboxConfig, holder: object) -> Pool:
     with _lock:
         shared = _pools.get(key)
         if shared is None:
-            shared = _pools[key] = _Shared(Pool(choose(config.backend, config.min_isolation, image=config.image), key[3]))
+            shared = _pools[key] = _Shared(
+                Pool(choose(config.backend, config.min_isolation, image=config.image), key[3])
+            )
         shared.holders.add(holder)
         return shared.pool
 
