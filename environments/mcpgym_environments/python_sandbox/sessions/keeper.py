@@ -104,8 +104,6 @@ class Keeper:
     def __post_init__(self) -> None:
         self.home = Home(f"mcpgym sandbox: {self.backend.name}")
         self._process = os.getpid()
-        self._ages = hasattr(self.backend, "another")
-        self._at_once = int(getattr(self.backend, "at_once", AT_ONCE))
         self._lock = threading.Lock()
         self._ready: deque[Held] = deque()
         self._waiting: deque[Future[Held]] = deque()
@@ -296,6 +294,11 @@ class Keeper:
         rate = sum(at > now - 1.0 for at in self._taken)
         return min(max(2 * rate, LEAST_READY), MOST_READY)
 
+    @property
+    def _ages(self) -> bool:
+        """Whether another back-end can take over; asked when it has started, for only then is it known which it is."""
+        return hasattr(self.backend, "another")
+
     def _refill(self) -> None:
         """Open as many sessions as are missing, a few at once."""
         if self.closed or self.unwanted:
@@ -305,7 +308,7 @@ class Keeper:
             wanted = waiting + max(0, self._target() - len(self._ready))
         if not waiting and (self._current is None or time.monotonic() < self._retry_at):
             return
-        while self._opening < min(wanted, self._at_once):
+        while self._opening < min(wanted, int(getattr(self.backend, "at_once", AT_ONCE))):
             self._opening += 1
             task = asyncio.get_running_loop().create_task(self._open_one())
             self._openings.add(task)

@@ -66,7 +66,6 @@ class Pool:
         """Calls made and sessions lost, in all sessions."""
         self._turns = Turns(executing)
         self._keeper = Keeper(backend, spec, ready, recycled_after)
-        self._slack = float(getattr(backend, "slack", SLACK_SECONDS))
         self._facts: Mapping[str, JSON] = {}
         self._end = weakref.finalize(self, self._keeper.forget)
 
@@ -153,7 +152,7 @@ class Pool:
             self.spec.limits,
             turns=self._turns,
             on_end=partial(keeper.end, held),
-            slack=self._slack,
+            slack=float(getattr(keeper.backend, "slack", SLACK_SECONDS)),
             counters=self.counters,
             owner=self,
         )
