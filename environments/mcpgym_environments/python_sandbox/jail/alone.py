@@ -55,7 +55,7 @@ def check() -> None:
         have = landlock.version()
     except OSError as error:
         raise Refused(
-            f"a container's seccomp profile forbids Landlock ({error.strerror})",
+            f"a container's seccomp profile forbids Landlock ({os.strerror(error.errno or 0)})",
             "Use a container engine of 2022 or later, or run the container with --security-opt seccomp=unconfined.",
         ) from None
     if have < 1:

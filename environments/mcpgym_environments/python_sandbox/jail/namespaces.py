@@ -62,7 +62,7 @@ def enter(as_root: bool) -> None:
             map_user(user, group)
         except OSError as error:
             raise Refused(
-                f"a user namespace was made, but its user could not be mapped ({error.strerror})",
+                f"a user namespace was made, but its user could not be mapped ({os.strerror(error.errno or 0)})",
                 _userns_remedy(),
             ) from None
 
@@ -98,7 +98,7 @@ def take_root(made: root.Plan) -> None:
         mount("tmpfs", point, "tmpfs", LOCKED, f"size={size},nr_inodes={nodes},mode=755")
     except OSError as error:
         raise Refused(
-            f"namespaces can be made, but nothing can be mounted in them ({error.strerror})",
+            f"namespaces can be made, but nothing can be mounted in them ({os.strerror(error.errno or 0)})",
             "A container profile or security module (AppArmor, SELinux) forbids it: run the container with"
             " --security-opt seccomp=unconfined --security-opt apparmor=unconfined, or let the sandbox use Landlock.",
         ) from None
@@ -115,7 +115,7 @@ def take_root(made: root.Plan) -> None:
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     except OSError as error:
         raise Refused(
-            f"a fresh /proc cannot be mounted ({error.strerror}): a container engine hides parts of this one",
+            f"a fresh /proc cannot be mounted ({os.strerror(error.errno or 0)}): a container engine hides parts of this one",
             "Run the container with --security-opt systempaths=unconfined (Docker) or --security-opt unmask=ALL"
             " (Podman), or let the sandbox use Landlock.",
         ) from None
