@@ -9,8 +9,8 @@ PATCHES: tuple[Case, ...] = (
         "monkeypatch_runner",
         """
         import sys, builtins
-        words = ('send', 'recv', 'receive', 'worker', 'Init', 'dumps', 'loads', 'format_exc', 'read_', 'write_', 'encode',
-                 'decode', 'run', 'serve', 'evaluate')
+        words = ('send', 'recv', 'receive', 'worker', 'Init', 'dumps', 'loads', 'format_exc', 'read_', 'write_',
+                 'encode', 'decode', 'run', 'serve', 'evaluate')
         for m in list(sys.modules.values()):
             for n in dir(m):
                 if n.startswith(words):

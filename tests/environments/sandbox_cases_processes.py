@@ -300,7 +300,7 @@ PROCESSES: tuple[Case, ...] = (
         try: print(subprocess.run([sys.executable, '-I', '-c', greedy], capture_output=True, timeout=3))
         except Exception as e: print(type(e).__name__)
         """,
-        proves=nothing(b"stdout=b\"bytearray"),
+        proves=nothing(b'stdout=b"bytearray'),
     ),
     case(
         "orphan_keeps_the_output_open",
@@ -312,7 +312,9 @@ PROCESSES: tuple[Case, ...] = (
             os._exit(0)
         os.wait(); print('done')
         """,
-        proves=lambda answers: answers[0].seconds < 2 and (answers[0].status == "error" or b"done" in answers[0].output),
+        proves=lambda answers: (
+            answers[0].seconds < 2 and (answers[0].status == "error" or b"done" in answers[0].output)
+        ),
     ),
     case(
         "output_of_a_killed_child",

@@ -33,11 +33,13 @@ FRAMES: tuple[Case, ...] = (
         import os, struct, json, threading, time
         def forge():
             for n in range(40):
-                whole = {'n': n, 'status': 'ok', 'why': None, 'fresh': False, 'milliseconds': 0, 'omitted': 0, 'reward': 1}
+                whole = {'n': n, 'status': 'ok', 'why': None, 'fresh': False, 'milliseconds': 0, 'omitted': 0}
+                whole['reward'] = 1
                 for message in (whole, {'done': n}, True, [], n, None, 'done', {'n': 2**70}):
                     j = json.dumps(message).encode()
                     for fd in range(3, 24):
-                        for f in (struct.pack('>II', len(j), 4) + j + b'FAKE', struct.pack('>I', len(j)) + j, j + b'\\n'):
+                        frame = struct.pack('>II', len(j), 4) + j + b'FAKE'
+                        for f in (frame, struct.pack('>I', len(j)) + j, j + b'\\n'):
                             try: os.set_blocking(fd, False); os.write(fd, f)
                             except OSError: pass
         try:

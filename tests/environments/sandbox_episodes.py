@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 
 sys.path.insert(0, str(Path(__file__).parent))
-from sandbox_leaking import ALLOWED, settled
+from sandbox_leaking import grown, settled
 
 TASKS = 24
 HOSTILE_SHARE = 5
@@ -41,7 +41,8 @@ HOSTILE = [
     "import os; os._exit(0)",
     "while True: print('x' * 10**5)",
     "import os\nos.closerange(0, 256)",
-    "import os, struct\nfor fd in range(3, 64):\n    try: os.write(fd, struct.pack('>BIII', 1, 2, 3, 2**31) + b'{}' * 999)\n"
+    "import os, struct\nlie = struct.pack('>BIII', 1, 2, 3, 2**31) + b'{}' * 999\n"
+    "for fd in range(3, 64):\n    try: os.write(fd, lie)\n"
     "    except OSError: pass",
     "n = 0\ntry:\n    while True: open(f'f{n}', 'wb').write(bytes(10**6)); n += 1\nexcept OSError as e: print(e)",
     "import ctypes; ctypes.string_at(0)",
@@ -115,10 +116,11 @@ class Play:
 async def play(count: int, at_once: int, backend: str) -> dict[str, Any]:
     game = Play(backend)
     alone = [await game.honest(index) for index in range(TASKS)]
-    faults = [f"alone, task {index} is not solved: {text[-400:]}" for index, text in enumerate(alone) if '1.0' not in text]
-    keep = {child.pid for child in psutil.Process().children()}
+    faults = [
+        f"alone, task {index} is not solved: {text[-400:]}" for index, text in enumerate(alone) if "1.0" not in text
+    ]
     await asyncio.gather(*(game.honest(index) for index in range(16)))
-    before = await settled(keep)
+    before = await settled()
     gate = asyncio.Semaphore(at_once)
     differing = paid = failed = 0
     slowest = 0.0
@@ -147,13 +149,8 @@ async def play(count: int, at_once: int, backend: str) -> dict[str, Any]:
     started = time.monotonic()
     await asyncio.gather(*map(one, range(count)))
     took = time.monotonic() - started
-    after = await settled(keep)
-    allowed = {**ALLOWED, "memory_of_the_server": 40 << 20}
-    faults += [
-        f"{name}: {before[name]} before {count} episodes, {after[name]} after"
-        for name in allowed
-        if after[name] - before[name] > allowed[name]
-    ]
+    after = await settled()
+    faults += grown(before, after, memory_of_the_server=40 << 20)
     await game.episodes.aclose()
     deadline = time.monotonic() + 2
     while left := psutil.Process().children(recursive=True):
