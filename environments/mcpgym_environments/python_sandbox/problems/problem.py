@@ -25,10 +25,15 @@ LEVELS = range(1, 6)
 
 
 class Case(NamedTuple):
-    """One hidden test: the positional arguments, and the value that must come back. Both hold JSON values only."""
+    """One hidden test: the positional arguments, and the value that must come back. Both hold JSON values only.
+
+    A ``kept`` test is one that the program which the policy was given already passes: passing it earns nothing, failing
+    it costs. The score is the share of the other tests that pass, times the share of the kept ones that pass.
+    """
 
     arguments: tuple[Any, ...]
     expected: Any
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
 from itertools import islice
 from random import Random
 from typing import Any
@@ -45,6 +44,11 @@ def shown_call(function: str, arguments: Arguments) -> str:
     return f"{function}({', '.join(map(repr, arguments))})"
 
 
+def copied(arguments: Arguments) -> Arguments:
+    """The same values anew, so that who is called can change nothing."""
+    return tuple(json.loads(json.dumps(arguments)))
+
+
 def key(value: Any) -> str:
     """The same text for the same JSON value, to compare values of our own making."""
     return json.dumps(value, sort_keys=True)
@@ -57,28 +61,32 @@ def drawn_cases(
     random: Random,
     count: int = TESTS,
     accept: Callable[[Arguments, Any], bool] = lambda arguments, expected: True,
+    least: int | None = None,
+    draws: int = _DRAWS,
 ) -> list[Case]:
     """``count`` tests: the first inputs that are new, are not shown, and do not expect what many others expect.
 
     Raises:
-        RuntimeError: the inputs do not suffice: a fault of the generator.
+        RuntimeError: there are fewer than ``least`` (or ``count``) such inputs among the first ``draws``: the generator's fault.
     """
     seen = {key(arguments) for arguments in shown}
     expected_so_far: Counter[str] = Counter()
     cases: list[Case] = []
-    for arguments in islice(inputs(random), _DRAWS):
+    for arguments in islice(inputs(random), draws):
         name = key(arguments)
         if name in seen:
             continue
         seen.add(name)
-        expected = reference(*deepcopy(arguments))
+        expected = reference(*copied(arguments))
         if expected_so_far[key(expected)] >= _ALIKE or not accept(arguments, expected):
             continue
         expected_so_far[key(expected)] += 1
         cases.append(Case(arguments, expected))
         if len(cases) == count:
             return cases
-    raise RuntimeError(f"only {len(cases)} of {count} tests among the inputs that were drawn")
+    if len(cases) < (count if least is None else least):
+        raise RuntimeError(f"only {len(cases)} of {count} tests among the inputs that were drawn")
+    return cases
 
 
 def case_maker(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from random import Random
 from textwrap import dedent
 from typing import Any
 
 from mcpgym_environments.python_sandbox.problems.problem import FunctionTests, Problem
-from mcpgym_environments.python_sandbox.problems.testing import Arguments, case_maker, rules, shown_call
+from mcpgym_environments.python_sandbox.problems.testing import Arguments, case_maker, copied, rules, shown_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ def written(generator: str, level: int, wanted: Wanted) -> Problem:
     )
     signature = f"{wanted.function}({', '.join(wanted.parameters)})"
     examples = "\n".join(
-        f"{shown_call(wanted.function, arguments)} returns {wanted.reference(*deepcopy(arguments))!r}"
+        f"{shown_call(wanted.function, arguments)} returns {wanted.reference(*copied(arguments))!r}"
         for arguments in wanted.shown
     )
     described = "\n".join(f"- {name}: {text}" for name, text in wanted.parameters.items())

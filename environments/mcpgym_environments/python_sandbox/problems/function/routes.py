@@ -109,7 +109,15 @@ def _make(random: Random, level: int) -> Problem:
         found = rules.best(roads, start, goal, tolls, passes, gates)
         if found is None:
             return nothing
-        return found[1] if level == 1 else found[0] if rules.period > 1 else list(found) if whole else [found[0], len(found[1]) - 1]
+        return (
+            found[1]
+            if level == 1
+            else found[0]
+            if rules.period > 1
+            else list(found)
+            if whole
+            else [found[0], len(found[1]) - 1]
+        )
 
     def arguments(random: Random, places: int, roads: int, ends: tuple[str, str] | None = None) -> Arguments:
         made, names = _map(random, places, roads, rules.weighted)
