@@ -217,13 +217,14 @@ def test_sigkill_of_the_server_ends_everything(tier: str, tmp_path: Path) -> Non
             if "Unavailable" in words:
                 pytest.skip(words.splitlines()[-1])
             raise AssertionError(words)
-        processes = psutil.Process(server.pid).children(recursive=True)
-        assert len(processes) >= 2 + 6 * 2
+        children = psutil.Process(server.pid).children()
+        processes = [one for child in children for one in child.children(recursive=True)]
+        assert len(processes) >= 1 + 6 * 2
         server.kill()
-        start = time.monotonic()
         left = asyncio.run(gone(lambda: [one for one in processes if alive(one.pid)]))
     assert left == []
-    assert time.monotonic() - start < 1
+    for child in children:  # what started the fork server removes its folder, and ends
+        child.wait(20)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -115,7 +115,7 @@ def take_root(made: root.Plan) -> None:
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     except OSError as error:
         raise Refused(
-            f"a fresh /proc cannot be mounted ({os.strerror(error.errno or 0)}): a container engine hides parts of this one",
+            f"a fresh /proc cannot be mounted ({os.strerror(error.errno or 0)}): a container engine hides parts of it",
             "Run the container with --security-opt systempaths=unconfined (Docker) or --security-opt unmask=ALL"
             " (Podman), or let the sandbox use Landlock.",
         ) from None
