@@ -22,6 +22,7 @@ from mcpgym.errors import (
     ConfigurationError,
     EpisodeEnded,
     EpisodeError,
+    McpgymError,
     TooManyEpisodes,
     UnknownEpisodeError,
     UnknownNameError,
@@ -186,7 +187,9 @@ class Episodes:
             conditions = sound_conditions(environment.conditions())
             over = environment.is_done(state)
         except (Exception, SystemExit) as error:
-            logger.exception("%s: task %s: reset failed", environment.name, row.id)
+            told = isinstance(error, McpgymError)  # it says what to do; what is a bug is shown with its place
+            shown = None if told else error
+            logger.error("%s: task %s: reset failed: %s", environment.name, row.id, error, exc_info=shown)
             if made:
                 with contextlib.suppress(Exception):
                     await asked(environment.close, state)
