@@ -63,3 +63,11 @@ def empty_path(path: str) -> None:
         empty(folder)
     finally:
         os.close(folder)
+
+
+def remove(path: str) -> None:
+    """Remove a folder and all in it, as far as that can be done; nothing happens where there is none."""
+    if path:
+        with contextlib.suppress(OSError):
+            empty_path(path)
+            os.rmdir(path)

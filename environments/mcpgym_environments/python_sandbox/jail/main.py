@@ -6,13 +6,14 @@ import argparse
 import fcntl
 import importlib
 import os
-import shutil
+import signal
 import stat
 import sys
 import tempfile
 
-from mcpgym_environments.python_sandbox.jail import mailbox
+from mcpgym_environments.python_sandbox.jail import emptying, mailbox
 from mcpgym_environments.python_sandbox.jail.init import Place, serve
+from mcpgym_environments.python_sandbox.jail.processes import end_user
 
 
 def main(arguments: list[str], again: list[str]) -> None:
@@ -28,6 +29,9 @@ def main(arguments: list[str], again: list[str]) -> None:
     parser.add_argument("--packages", default="", help="what to import before the first worker, with commas")
     parser.add_argument("--remove", default="", help="a folder to remove at the end")
     parser.add_argument("--own-user", action="store_true", help="nothing else runs under this user id")
+    parser.add_argument("--guard", action="store_true", help="as far as can be, do no harm outside of these folders")
+    parser.add_argument("--user", type=int, default=0, help="with --guard, from root: the throw-away user to become")
+    parser.add_argument("--reads", action="store_true", help="with --user: read what root can")
     parser.add_argument("--once", nargs=2, metavar=("REQUEST", "ANSWER"), help="answer one frame")
     parser.add_argument("--mailbox", default=mailbox.MAILBOX, help="where --once keeps the agent that stays")
     parser.add_argument("--stay", default="", help="be that agent, on this socket")
@@ -41,21 +45,43 @@ def main(arguments: list[str], again: list[str]) -> None:
         importlib.import_module(name)
     work = _made(options.work) or _made(os.path.join(tempfile.gettempdir(), "work"))
     scratch = _made(options.scratch) or tempfile.gettempdir()
+    if options.guard:
+        _guard(options, stream, (work or scratch, scratch))
     place = Place(
         work=work or scratch,
         writable=(work or scratch,) if options.stay else (work or scratch, scratch),
         scratch=scratch,
         namespace=os.getpid() == 1,
-        own_user=options.own_user,
+        own_user=options.own_user or options.user > 0,
         capped=False,
     )
-    try:
-        serve(stream, place)
-    finally:
-        if options.remove:
-            os.chdir("/")
-            shutil.rmtree(options.remove, ignore_errors=True)
+    serve(stream, place)
     os._exit(0)
+
+
+def _guard(options: argparse.Namespace, stream: tuple[int, int], folders: tuple[str, str]) -> None:
+    """Become two processes: this one stays as it is, waits for the other and clears up. Returns in the other one."""
+    this = os.getpid()
+    child = os.fork()
+    if child:
+        for descriptor in set(stream):
+            os.close(descriptor)
+        os.waitpid(child, 0)
+        if options.user:
+            end_user(options.user)
+        emptying.remove(options.remove)
+        os._exit(0)
+    if sys.platform == "linux":
+        from mcpgym_environments.python_sandbox.jail import guard, system_calls
+
+        if options.user:
+            for folder in folders:
+                os.chown(folder, options.user, options.user)
+            guard.become(options.user, reads=options.reads)
+        system_calls.death_signal(signal.SIGKILL)
+        if os.getppid() != this:
+            os._exit(1)
+        guard.keep_within(folders)
 
 
 def _made(path: str) -> str:
