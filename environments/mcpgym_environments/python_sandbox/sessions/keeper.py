@@ -14,11 +14,10 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from mcpgym.errors import ConfigurationError
 from mcpgym_environments.python_sandbox.sessions.backend import (
@@ -26,9 +25,9 @@ from mcpgym_environments.python_sandbox.sessions.backend import (
     Backend,
     SandboxSpec,
     SessionLost,
-    Stream,
     Unavailable,
 )
+from mcpgym_environments.python_sandbox.sessions.held import CLOSE_SECONDS, Counts, Generation, Held, quietly
 from mcpgym_environments.python_sandbox.sessions.home import Home
 from mcpgym_environments.python_sandbox.sessions.memory_guard import GUARD, Guarded
 
@@ -43,52 +42,9 @@ RECYCLED_AFTER = 5_000
 OPEN_SECONDS = 60.0
 START_SECONDS = 600.0
 """Beyond any time a back-end takes by its own promise; only against one that breaks it."""
-CLOSE_SECONDS = 10.0
 TICK_SECONDS = 0.5
 QUIET_SECONDS = 30.0
 """Sessions beyond the least are ended when none was opened for so long."""
-
-
-@dataclass(eq=False, slots=True)
-class Generation:
-    """One start of a back-end, and how many of its sessions there were and are."""
-
-    backend: Backend
-    facts: Mapping[str, JSON]
-    opened: int = 0
-    live: int = 0
-    retired: bool = False
-
-
-@dataclass(eq=False, slots=True)
-class Held:
-    """One session's stream, and whose it is. ``sacrificed`` is told why when the memory guard ends it."""
-
-    stream: Stream
-    generation: Generation
-    on_sacrifice: Callable[[str], None]
-    gone: bool = False
-
-    @property
-    def process(self) -> int | None:
-        """Its first process on this machine."""
-        return self.stream.process
-
-    def sacrifice(self, why: str) -> None:
-        """End it for want of memory."""
-        self.on_sacrifice(why)
-
-
-@dataclass(slots=True)
-class Counts:
-    """What a pool has done. ``cold`` of the sessions were opened while somebody waited for them."""
-
-    opened: int = 0
-    cold: int = 0
-    failed: int = 0
-    ended: int = 0
-    starts: int = 0
-    sacrificed: int = 0
 
 
 @dataclass(eq=False)
@@ -152,7 +108,9 @@ class Keeper:
                 held = Future()
                 self._waiting.append(held)
                 self.counts.cold += 1
-        self.home.call(self._refill)
+            low = 2 * len(self._ready) < self._target() or isinstance(held, Future)
+        if low:  # else the next tick will do: who opens a session now need not share a processor with the next one's
+            self.home.call(self._refill)
         return held
 
     def end(self, held: Held) -> None:
@@ -255,7 +213,7 @@ class Keeper:
             async with asyncio.timeout(START_SECONDS):
                 facts = await backend.start(self.spec)
         except BaseException as error:
-            await _quietly(backend.close(), f"{backend.name} could not be closed")
+            await quietly(backend.close(), f"{backend.name} could not be closed")
             if isinstance(error, TimeoutError):
                 raise Unavailable(f"{backend.name} did not start within {START_SECONDS:g} s", "") from None
             raise
@@ -284,7 +242,7 @@ class Keeper:
             if generation not in self._generations:
                 return
             self._generations.remove(generation)
-        await _quietly(generation.backend.close(), f"{generation.backend.name} could not be closed")
+        await quietly(generation.backend.close(), f"{generation.backend.name} could not be closed")
 
     def _target(self) -> int:
         """How many sessions should be ready."""
@@ -405,7 +363,7 @@ class Keeper:
 
     async def _released(self, held: Held) -> None:
         generation = held.generation
-        await _quietly(generation.backend.kill(held.stream), "a sandbox session could not be ended")
+        await quietly(generation.backend.kill(held.stream), "a sandbox session could not be ended")
         generation.live -= 1
         await self._close_if_done(generation)
 
@@ -445,7 +403,7 @@ class Keeper:
         with self._lock:
             generations, self._generations = self._generations, []
         for generation in generations:
-            await _quietly(generation.backend.close(), f"{generation.backend.name} could not be closed")
+            await quietly(generation.backend.close(), f"{generation.backend.name} could not be closed")
 
 
 _KEEPERS: weakref.WeakSet[Keeper] = weakref.WeakSet()
@@ -455,12 +413,3 @@ _KEEPERS: weakref.WeakSet[Keeper] = weakref.WeakSet()
 def _at_exit() -> None:
     for keeper in list(_KEEPERS):
         keeper.kill_now()
-
-
-async def _quietly(work: Any, what: str) -> None:
-    """Do what must not hang and whose failure nobody can mend."""
-    try:
-        async with asyncio.timeout(CLOSE_SECONDS):
-            await work
-    except Exception as error:
-        logger.warning("%s: %s", what, error or type(error).__name__)

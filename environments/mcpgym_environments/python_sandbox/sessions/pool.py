@@ -19,7 +19,8 @@ from mcpgym_environments.python_sandbox.sessions.backend import (
     SandboxSpec,
     SessionLost,
 )
-from mcpgym_environments.python_sandbox.sessions.keeper import RECYCLED_AFTER, Counts, Held, Keeper
+from mcpgym_environments.python_sandbox.sessions.held import Counts, Held
+from mcpgym_environments.python_sandbox.sessions.keeper import RECYCLED_AFTER, Keeper
 from mcpgym_environments.python_sandbox.sessions.session import SLACK_SECONDS, Counters, Session
 from mcpgym_environments.python_sandbox.sessions.turns import Turns
 

@@ -16,11 +16,10 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
-from mcpgym.errors import ConfigurationError, ToolError
+from mcpgym.errors import ConfigurationError
 from mcpgym_environments.python_sandbox.jail import frames
 from mcpgym_environments.python_sandbox.sessions.answers import (
     Entry,
@@ -37,10 +36,21 @@ from mcpgym_environments.python_sandbox.sessions.backend import (
     SandboxLimits,
     SandboxSpec,
     SessionLost,
-    Status,
     Stream,
 )
+from mcpgym_environments.python_sandbox.sessions.outcomes import (
+    MISSING,
+    Counters,
+    Entries,
+    Evaluation,
+    FileFault,
+    Missing,
+    Outcome,
+    outcome_of,
+)
 from mcpgym_environments.python_sandbox.sessions.turns import Turns
+
+__all__ = ["MISSING", "Counters", "Entry", "Evaluation", "FileFault", "Missing", "Outcome", "Session"]
 
 GRACE_SECONDS = 0.5
 """How long the agent gives code that it has interrupted before it kills it."""
@@ -54,64 +64,6 @@ OUTPUT_SLACK = 4_096
 """Bytes that an agent may add to the output that the limits allow."""
 EXPORT_SLACK = 2_048
 """Bytes of a tar beside the contents of a file in it."""
-
-
-class FileFault(ToolError):
-    """A file cannot be read, written or listed as was asked; the text says why, for the policy to read."""
-
-
-Entries: TypeAlias = list[Entry]
-
-
-class Missing:
-    """The type of :data:`MISSING`."""
-
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING: Final = Missing()
-"""There is no value: the function gave none. (``None`` is a value.)"""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a call ended.
-
-    Args:
-        status: what the jail's init saw: never what user code says of itself.
-        why: more of it: ``timeout``, ``cpu``, ``memory``, ``disk``, ``exit N``, ``signal NAME``; None where there is
-            nothing to add.
-        output: what was printed, standard output and error in one; of long output the beginning and the end.
-        fresh: whether there is a new worker: variables are lost, files are kept.
-        milliseconds: how long it took, by the agent's clock.
-        omitted: how many bytes of output were left out in the middle.
-        header: the whole checked answer.
-    """
-
-    status: Status
-    why: str | None
-    output: bytes
-    fresh: bool
-    milliseconds: int
-    omitted: int
-    header: Mapping[str, JSON]
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """How the call of a function ended, and the value that it returned; :data:`MISSING` where it returned none."""
-
-    outcome: Outcome
-    value: Any
-
-
-@dataclass(slots=True)
-class Counters:
-    """What the sessions of a pool have done."""
-
-    calls: int = 0
-    lost: int = 0
 
 
 class Session:
@@ -181,7 +133,7 @@ class Session:
         wall = self.limits.seconds if seconds is None else float(seconds)
         cpu = self.limits.cpu_seconds if cpu_seconds is None else float(cpu_seconds)
         header, blob = await self._execute({"op": "run"}, code.encode("utf-8", "surrogatepass"), wall, cpu)
-        return _outcome(header, blob)
+        return outcome_of(header, blob)
 
     async def evaluate(
         self,
@@ -212,14 +164,14 @@ class Session:
             raise ConfigurationError(f"arguments of {function}: no JSON: {error}") from None
         header, blob = await self._execute({"op": "evaluate", "function": function}, given, wall, cpu)
         if header["status"] != "ok":
-            return Evaluation(_outcome(header, blob), MISSING)
+            return Evaluation(outcome_of(header, blob), MISSING)
         try:  # the worker wrote it, and that is the policy's: what is no value is a failed call, and no lost session
             if len(blob) > MAX_VALUE:
                 raise Odd(f"the value has {len(blob)} bytes of JSON; {MAX_VALUE} at most")
             value = value_of(blob)
         except Odd as odd:
-            return Evaluation(_outcome({**header, "status": "error", "why": f"not JSON: {odd}"}, b""), MISSING)
-        return Evaluation(_outcome(header, b""), value)
+            return Evaluation(outcome_of({**header, "status": "error", "why": f"not JSON: {odd}"}, b""), MISSING)
+        return Evaluation(outcome_of(header, b""), value)
 
     async def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
         """Bytes of a file of the workspace, from ``offset``; at most ``limit``, and at most the session's limit.
@@ -421,9 +373,3 @@ class Session:
         self._counters.lost += not self._counted
         self._counted = True
         raise SessionLost(f"the sandbox session is gone: {self.ended}")
-
-
-def _outcome(header: Mapping[str, Any], output: bytes) -> Outcome:
-    return Outcome(
-        header["status"], header["why"], output, header["fresh"], header["milliseconds"], header["omitted"], header
-    )

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 READ_AHEAD = 65_536
 """How much one reading asks the kernel for: a whole answer, nearly always."""
@@ -45,13 +45,16 @@ class SocketStream:
         Raises:
             OSError: the other side is gone.
         """
-        with self._using():
+        self._enter()
+        try:
             try:
                 sent = self._socket.send(data)  # nearly always all of it, and no turn of the loop
             except (BlockingIOError, InterruptedError):
                 sent = 0
             if sent < len(data):
                 await asyncio.get_running_loop().sock_sendall(self._socket, memoryview(data)[sent:])
+        finally:
+            self._leave()
 
     async def receive(self, count: int) -> bytes:
         """Exactly ``count`` bytes.
@@ -62,16 +65,20 @@ class SocketStream:
         """
         held = self._held
         if len(held) < count:
-            with self._using():
+            self._enter()
+            try:
+                await self._readable()  # not sock_recv: cancelled at the wrong moment, it loses what it has read
                 while len(held) < count:
                     try:
                         part = self._socket.recv(max(READ_AHEAD, min(count - len(held), 1 << 20)))
                     except (BlockingIOError, InterruptedError):
-                        await self._readable()  # not sock_recv: cancelled at the wrong moment, it loses what it read
+                        await self._readable()
                         continue
                     if not part:
                         raise EOFError("the agent closed its end")
                     held += part
+            finally:
+                self._leave()
         taken = bytes(memoryview(held)[:count])
         del held[:count]
         return taken
@@ -100,19 +107,17 @@ class SocketStream:
             if not self._users:
                 self._socket.close()
 
-    @contextlib.contextmanager
-    def _using(self) -> Iterator[None]:
+    def _enter(self) -> None:
         with self._lock:
             if self._dead:
                 raise EOFError("the session was ended")
             self._users += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._users -= 1
-                if self._dead and not self._users:
-                    self._socket.close()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._dead and not self._users:
+                self._socket.close()
 
 
 def _set(ready: asyncio.Future[None]) -> None:
