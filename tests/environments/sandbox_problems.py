@@ -7,10 +7,12 @@ import base64
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+from mcpgym_environments.python_sandbox.problems.answers import answer_text, judge
 from mcpgym_environments.python_sandbox.problems.problem import Generator, Problem
 
 _CHILD = """\
@@ -35,7 +37,7 @@ print(json.dumps(answers))
 
 
 def outputs(programs: Sequence[tuple[Problem, str]]) -> list[tuple[str, float]]:
-    """What each program prints in a folder with the problem's files, and the CPU time it took; no packages are there."""
+    """What each program prints in a folder with the problem's files, and its CPU time; no packages are there."""
     tasks = [
         {
             "files": {name: base64.b64encode(content).decode() for name, content in problem.files.items()},
@@ -65,3 +67,41 @@ def parameters(problem: Problem) -> dict[str, Any]:
         except ValueError:
             break
     return values
+
+
+def check_solutions(generators: Sequence[Generator], seeds: int, first: int = 0) -> None:
+    """At every level a solution's output is right and a mistake's is wrong, in time."""
+    problems = [
+        made(generator, level, seed)
+        for generator in generators
+        for level in generator.levels
+        for seed in range(first, first + seeds)
+    ]
+    programs = [(problem, source) for problem in problems for source in (problem.solution, problem.wrong)]
+    for (problem, source), (printed, seconds) in zip(programs, outputs(programs), strict=True):
+        assert problem.answer is not None
+        about = f"{problem.generator}, level {problem.level}: {printed[-500:]!r}"
+        assert "Traceback" not in printed, about
+        assert judge(problem.answer, printed).correct == (source is problem.solution), about
+        assert seconds < 5, about
+        assert judge(problem.answer, answer_text(problem.answer)).correct, about
+
+
+def check_texts(generator: Generator) -> None:
+    """A generator is pure and quick, its texts differ, and none holds the answer; files are small."""
+    for level in generator.levels:
+        started = time.process_time()
+        problems = [made(generator, level, seed) for seed in range(4)]
+        assert (time.process_time() - started) / len(problems) < 0.06  # 20 ms, on a machine that is busy
+        assert made(generator, level, 3) == problems[3]
+        assert len({problem.text for problem in problems}) == len({problem.identity for problem in problems}) == 4
+        for problem in problems:
+            assert (problem.generator, problem.family, problem.level) == (generator.name, generator.family, level)
+            assert len(problem.text) < 4_000
+            assert sum(map(len, problem.files.values())) <= 200_000
+            assert problem.answer is not None
+            answer = answer_text(problem.answer)
+            if len(answer) >= 4 and level > 1:
+                assert answer not in problem.text
+                assert not any(answer.encode() in content for content in problem.files.values())
+                assert answer not in problem.solution

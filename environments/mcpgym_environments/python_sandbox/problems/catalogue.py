@@ -1,7 +1,7 @@
 """All generators by name, and which problem the task at an index is.
 
 The two splits cannot share a problem: what a generator makes belongs to ``test`` or ``train`` by a bit of its identity
-(a digest of its parameters and files), and a split takes only what belongs to it.
+(a digest of its parameters or its text), and a split takes only what belongs to it.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def read_number(text: str) -> Fraction | None:
 def _integer(digits: str) -> int:
     """``int(digits)``, whatever limit the interpreter has for the number of digits."""
     value = 0
-    for start in range(0, len(digits), 4_000):
-        piece = digits[start : start + 4_000]
+    for start in range(0, len(digits), 600):
+        piece = digits[start : start + 600]
         value = value * 10 ** len(piece) + int(piece)
     return value

@@ -63,7 +63,8 @@ class Problem:
     ``wrong`` is the same with a plausible mistake, and scores below 1. Only ``text`` and ``files`` reach the policy.
 
     ``key`` is what makes this problem another than the others of its generator: its parameters, which two wordings of
-    one problem share. Without one it is the text. Problems with the same key and files are never in both splits.
+    one problem share. Without one it is the text. Problems with the same key are never in both splits; nor are texts,
+    so where the text does not tell the parameters (they are in a file), there is to be no key.
     """
 
     generator: str
@@ -86,11 +87,8 @@ class Problem:
 
     @property
     def identity(self) -> bytes:
-        """A digest of the key (or the text) and the files: equal for two wordings of one problem."""
-        digest = hashlib.sha256(f"{self.generator}\x1f{self.key or self.text}".encode())
-        for name, content in sorted(self.files.items()):
-            digest.update(hashlib.sha256(name.encode()).digest() + hashlib.sha256(content).digest())
-        return digest.digest()
+        """A digest of the key, or of the text: equal for two wordings of one problem."""
+        return hashlib.sha256(f"{self.generator}\x1f{self.key or self.text}".encode()).digest()
 
 
 class Generator(Protocol):

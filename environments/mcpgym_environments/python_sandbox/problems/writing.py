@@ -19,6 +19,11 @@ def pick(random: Random, *wordings: str) -> str:
     return wordings[random.randrange(len(wordings))]
 
 
+def file_name(random: Random, ending: str, *stems: str) -> str:
+    """A name for a file, with a number so that few texts name the same one."""
+    return f"{pick(random, *stems)}-{random.randint(100, 9_999)}.{ending}"
+
+
 def whole(value: int) -> NumberAnswer:
     """A whole number as an answer."""
     return NumberAnswer(Fraction(value))

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from random import Random
 
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
-from mcpgym_environments.python_sandbox.problems.writing import ask_whole, mistaken, pick, program, shuffled, whole
+from mcpgym_environments.python_sandbox.problems.writing import (
+    ask_whole,
+    file_name,
+    mistaken,
+    pick,
+    program,
+    shuffled,
+    whole,
+)
 
 Road = tuple[int, int, int, bool]
 """Two places, a length, and whether there is a toll."""
@@ -130,7 +138,7 @@ def _route(random: Random, level: int) -> Problem:
         if right is not None and off is not None and right != off:
             break
     lines = "\n".join(f"{one} {other} {length}{' toll' if toll else ''}" for one, other, length, toll in roads) + "\n"
-    path = "roads.txt" if level >= 4 else ""
+    path = file_name(random, "txt", "roads", "network", "edges") if level >= 4 else ""
     where = f"in the file {path}" if path else "below"
     rule = (
         f" A line that ends with the word toll is a toll road; the route may use toll roads at most {most} times."
@@ -163,7 +171,7 @@ def _route(random: Random, level: int) -> Problem:
         files={path: lines.encode()} if path else {},
         solution=program(_ROUTE, most=most, **values),
         wrong=program(code, most=most, **values),
-        key=repr((roads, start, goal, most)),
+        key="" if path else repr((roads, start, goal, most)),
     )
 
 

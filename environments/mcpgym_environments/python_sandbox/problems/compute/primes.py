@@ -34,7 +34,7 @@ print(sum(found))
 
 
 def is_prime(n: int) -> bool:
-    """Whether ``n`` < 3 * 10^24 is prime: Miller-Rabin with bases that are enough there (Sorenson, Webster 2015)."""
+    """Whether ``n`` < 3 * 10^23 is prime: Miller-Rabin with bases that are enough there (Sorenson, Webster 2015)."""
     if n < 2:
         return False
     for prime in _WITNESSES:

@@ -14,7 +14,7 @@ from mcpgym_environments.python_sandbox.problems.data.tables import (
     rounded,
 )
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
-from mcpgym_environments.python_sandbox.problems.writing import listed, mistaken, pick, program
+from mcpgym_environments.python_sandbox.problems.writing import file_name, listed, mistaken, pick, program
 
 _ROWS = (25, 120, 400, 900, 1_600)
 _MARKS = ("", "NA", "n/a", "-", "?")
@@ -64,7 +64,7 @@ def _make(random: Random, level: int) -> Problem:
             wrong = max(as_zero) if level > 1 else min(means)
             if round(wrong * 100) != round(max(means) * 100):
                 break
-    path = pick(random, "sales.csv", "prices.csv", "orders.csv")
+    path = file_name(random, "csv", "sales", "prices", "orders")
     group = "region" if level < 4 else "pair of region and product"
     rules = []
     if marks:

@@ -21,16 +21,16 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
-customers = {row["customer"]: row for row in rows("customers.csv")}
+customers = {row["customer"]: row for row in rows(f"customers{tail}.csv")}
 if level >= 3:
-    with open("products.json", encoding="utf-8") as file:
+    with open(f"products{tail}.json", encoding="utf-8") as file:
         prices = {item["name"]: round(float(item["price"]) * 100) for item in json.load(file)["products"]}
 returned = {}
 if level >= 5:
-    for row in rows("returns.csv"):
+    for row in rows(f"returns{tail}.csv"):
         returned[row["order"]] = returned.get(row["order"], 0) + int(row["quantity"])
 total = 0
-for order in rows("orders.csv"):
+for order in rows(f"orders{tail}.csv"):
     customer = customers.get(order["customer"])
     if customer is None or customer["segment"] != segment or customer["country"] not in countries:
         continue
@@ -47,18 +47,21 @@ def _make(random: Random, level: int) -> Problem:
         made = _tables(random, level)
         if made is not None:
             break
-    files, segment, countries, total = made
+    plain, segment, countries, total = made
+    tail = f"-{random.randint(100, 9_999)}"
+    files = {name.replace(".", f"{tail}."): content for name, content in plain.items()}
     names = " and ".join(sorted(files)) if len(files) == 2 else ", ".join(sorted(files))
     rules = ["Orders with the status cancelled do not count."]
     if level >= 2:
-        rules.append("Orders whose customer is not in customers.csv do not count either.")
+        rules.append(f"Orders whose customer is not in customers{tail}.csv do not count either.")
     if level >= 3:
-        rules.append("The price of one piece is in products.json.")
+        rules.append(f"The price of one piece is in products{tail}.json.")
     if level >= 4:
-        rules.append("A customer who is in customers.csv more than once is what the last such row says.")
+        rules.append(f"A customer who is in customers{tail}.csv more than once is what the last such row says.")
     if level >= 5:
         rules.append(
-            "returns.csv says how many pieces of an order were sent back, perhaps in several rows; they are not paid."
+            f"returns{tail}.csv says how many pieces of an order were sent back, perhaps in several rows; "
+            "they are not paid."
         )
     who = f"customers of the segment {segment} in {' or '.join(countries)}"
     text = pick(
@@ -67,12 +70,12 @@ def _make(random: Random, level: int) -> Problem:
         f"Join the files {names} and work out how many cents {who} pay for their orders altogether (each order costs "
         "its quantity times the price of a piece).",
     )
-    values = {"level": level, "segment": segment, "countries": countries}
+    values = {"tail": tail, "level": level, "segment": segment, "countries": countries}
     slip = ('    if order["status"] == "cancelled":\n        continue\n', "")
     if level >= 4:
         slip = (
-            'customers = {row["customer"]: row for row in rows("customers.csv")}',
-            'customers = {row["customer"]: row for row in reversed(rows("customers.csv"))}',
+            'in rows(f"customers{tail}.csv")}',
+            'in reversed(rows(f"customers{tail}.csv"))}',
         )
     return Problem(
         "table-joins",

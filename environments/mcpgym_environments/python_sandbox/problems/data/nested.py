@@ -8,7 +8,7 @@ from typing import Any
 
 from mcpgym_environments.python_sandbox.problems.data.tables import FIRST, PRODUCTS
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
-from mcpgym_environments.python_sandbox.problems.writing import ask_whole, mistaken, pick, program, whole
+from mcpgym_environments.python_sandbox.problems.writing import ask_whole, file_name, mistaken, pick, program, whole
 
 _TASKS = (15, 60, 200, 500, 1_000)
 _CODE = """
@@ -104,7 +104,7 @@ def _make(random: Random, level: int) -> Problem:
             root.setdefault("children", []).append(tree.node(1, root["owner"], root.get("rate", 1), False))
         if tree.total > 20 * level and tree.total != tree.lax:
             break
-    path = pick(random, "projects.json", "tree.json", "plan.json")
+    path = file_name(random, "json", "projects", "tree", "plan")
     asked = f"hours of all tasks that have the tag {tags[0]} and belong to {owners[0]}"
     rules = [
         "A node has tasks and child nodes; its tasks belong to its owner, and where a node has no owner (or null) to "

@@ -6,7 +6,7 @@ from fractions import Fraction
 from random import Random
 
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
-from mcpgym_environments.python_sandbox.problems.writing import ask_whole, mistaken, pick, program, whole
+from mcpgym_environments.python_sandbox.problems.writing import ask_whole, file_name, mistaken, pick, program, whole
 
 _ROWS = (21, 90, 300, 800, 2_000)
 _CODE = """
@@ -97,7 +97,7 @@ def _make(random: Random, level: int) -> Problem:
             other = sum(sum(kept(values, factor, False)) for values in groups.values())
         if total != other:
             break
-    path = pick(random, "values.jsonl", "machine.jsonl", "tests.jsonl")
+    path = file_name(random, "jsonl", "values", "machines", "tests")
     scope = "For each machine by itself, take its values and call" if grouped else "Call"
     again = (
         " Where outliers were taken out, the same is done again with what is left (with new quartiles), until there "

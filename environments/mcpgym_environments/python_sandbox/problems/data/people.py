@@ -8,7 +8,7 @@ from random import Random
 
 from mcpgym_environments.python_sandbox.problems.data.tables import FIRST, LAST, csv_text
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
-from mcpgym_environments.python_sandbox.problems.writing import ask_whole, mistaken, pick, program, whole
+from mcpgym_environments.python_sandbox.problems.writing import ask_whole, file_name, mistaken, pick, program, whole
 
 Row = tuple[str, str, str]
 """Name, mail, phone."""
@@ -75,7 +75,7 @@ def _make(random: Random, level: int) -> Problem:
         if level >= 4
         else ""
     )
-    path = pick(random, "contacts.csv", "members.csv", "people.csv")
+    path = file_name(random, "csv", "contacts", "members", "people")
     text = pick(
         random,
         f"{path} lists contacts (name, mail, phone), many of them more than once. How many different people are there? "

@@ -6,7 +6,7 @@ from random import Random
 
 from mcpgym_environments.python_sandbox.problems.data.tables import FIRST, LAST, csv_text
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
-from mcpgym_environments.python_sandbox.problems.writing import ask_whole, pick, program, whole
+from mcpgym_environments.python_sandbox.problems.writing import ask_whole, file_name, pick, program, whole
 
 _ROWS = (14, 70, 250, 600, 1_200)
 _CODE = r"""
@@ -76,7 +76,7 @@ def _make(random: Random, level: int) -> Problem:
             rows.append((f"{random.choice(LAST)}{delimiter} {random.choice(FIRST)}", where, note, shown))
         if total != plain:
             break
-    path = pick(random, "export.csv", "orders.csv", "notes.csv")
+    path = file_name(random, "csv", "export", "orders", "notes")
     mark = {",": "commas", ";": "semicolons", "\t": "tabs"}[delimiter]
     spaced = " Spaces (also no-break spaces) in an amount separate thousands." if level >= 4 else ""
     lines = " Fields may hold line ends." if level >= 3 else ""

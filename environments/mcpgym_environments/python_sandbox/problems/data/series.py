@@ -9,7 +9,7 @@ from random import Random
 from mcpgym_environments.python_sandbox.problems.answers import NumberAnswer
 from mcpgym_environments.python_sandbox.problems.data.tables import csv_text
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
-from mcpgym_environments.python_sandbox.problems.writing import mistaken, pick, program
+from mcpgym_environments.python_sandbox.problems.writing import file_name, mistaken, pick, program
 
 _HOURS = (5, 20, 48, 90, 160)
 _CODE = """
@@ -70,7 +70,7 @@ def _make(random: Random, level: int) -> Problem:
         else:
             shown = slot.isoformat(sep="T" if level > 1 else " ", timespec="minutes")
         rows.append((shown, "" if value is None else _tenths(value)))
-    path = pick(random, "readings.csv", "sensor.csv", "log.csv")
+    path = file_name(random, "csv", "readings", "sensor", "station")
     rules = []
     if level >= 2:
         rules.append("The lines are in no particular order.")

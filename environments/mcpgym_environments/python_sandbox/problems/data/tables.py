@@ -40,7 +40,7 @@ def cents(amount: int) -> str:
 def clear_of_ties(value: Fraction, places: int) -> bool:
     """Whether ``value`` rounds to ``places`` decimals in one way only, whatever happens to halves and in floats."""
     part = abs(value) * 10**places % 1
-    return abs(part - Fraction(1, 2)) > Fraction(1, 1_000)
+    return bool(abs(part - Fraction(1, 2)) > Fraction(1, 1_000))
 
 
 def rounded(value: Fraction, places: int) -> NumberAnswer:

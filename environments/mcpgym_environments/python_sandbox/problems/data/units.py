@@ -7,7 +7,7 @@ from random import Random
 
 from mcpgym_environments.python_sandbox.problems.data.tables import COUNTRIES, clear_of_ties, csv_text, rounded
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
-from mcpgym_environments.python_sandbox.problems.writing import mistaken, pick, program
+from mcpgym_environments.python_sandbox.problems.writing import file_name, mistaken, pick, program
 
 _ROWS = (15, 80, 300, 700, 1_500)
 _GRAMS = {"kg": Fraction(1_000), "g": Fraction(1), "t": Fraction(10**6), "lb": Fraction("453.59237")}
@@ -79,7 +79,7 @@ def _make(random: Random, level: int) -> Problem:
             break
         if level == 1 and rows[0][1] != country:
             continue
-    path = pick(random, "parcels.csv", "shipments.csv", "freight.csv")
+    path = file_name(random, "csv", "parcels", "shipments", "freight")
     rules = ["1 lb is 453.59237 g"] if level >= 3 else []
     if level >= 3:
         rules.append("1 oz is a sixteenth of 1 lb")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from random import Random
 
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
-from mcpgym_environments.python_sandbox.problems.writing import ask_whole, mistaken, pick, program, whole
+from mcpgym_environments.python_sandbox.problems.writing import ask_whole, file_name, mistaken, pick, program, whole
 
 _VISITS = (8, 60, 130, 200, 320)
 _CODE = r"""
@@ -93,7 +93,7 @@ def _make(random: Random, level: int) -> Problem:
     if errors:
         rules.append("Requests with a status of 400 or above are left out, too. Lines that are no requests are noise.")
         rules.append("Mind the UTC offsets.")
-    path = pick(random, "access.log", "web.log", "server.log")
+    path = file_name(random, "log", "access", "web", "server")
     text = pick(
         random,
         f"{path} is the log of a web server. {' '.join(rules)} How many visits were there?",
