@@ -14,6 +14,7 @@ import asyncio
 import itertools
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -151,14 +152,13 @@ def _version(program: str) -> str:
         asked = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"{program} does not run ({error})", "Install it: pip install 'mcpgym[bubblewrap]'") from None
-    version = asked.stdout.strip().removeprefix("bubblewrap ")
-    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    if numbers < FLOOR:
+    known = re.match(r"bubblewrap (\d+)\.(\d+)", asked.stdout)
+    if known is None or (int(known[1]), int(known[2])) < FLOOR:
         raise Unavailable(
-            f"{program} is {asked.stdout.strip() or 'no bubblewrap'}; 0.5 or later is needed",
+            f"{program} is no bubblewrap of 0.5 or later ({asked.stdout.strip()[:80]!r})",
             "Install it: pip install 'mcpgym[bubblewrap]'",
         )
-    return version
+    return asked.stdout.split()[1]
 
 
 def _folder(*, others: bool) -> Path:

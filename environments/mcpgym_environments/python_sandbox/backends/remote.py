@@ -146,6 +146,8 @@ class RemoteBackend:
     level: Level
     remedy: str
     """What a person does when a provider refuses."""
+    slack = 15.0
+    """Seconds that an answer may be under way beyond what the agent may take."""
 
     def __init__(self) -> None:
         self._open: dict[int, Pumped] = {}
