@@ -74,7 +74,7 @@ def _several(random: Random, count: int, span: int, reversed_share: float) -> li
 
 def _merging(random: Random, level: int) -> Problem:
     closed = int(random.random() < 0.5)
-    gap = random.randint(1, 4) if level >= 2 else 0
+    gap = random.randint(1, 4) if level >= 2 else random.randint(0, 3)
     swap = random.random() < 0.5
     removing = level == 3
     function = random.choice(("merge", "join_intervals", "combine", "covered"))
@@ -117,11 +117,12 @@ def _merging(random: Random, level: int) -> Problem:
     kind = "closed: [2, 4] covers 2, 3 and 4" if closed else "half-open: [2, 4] covers 2 and 3, and [3, 3] nothing"
     lines = [f"Intervals are {kind}. They come in any order. Join the intervals that overlap or directly follow each "
              f"other (such as {[0, 3]} and {[3 + closed, 5]})."]  # fmt: skip
-    if level >= 2:
+    if gap:
         lines.append(
             f"Join them also when at most {gap} whole number{'s' * (gap > 1)} between them {'is' if gap == 1 else 'are'} "
             f"uncovered: the gap then belongs to the joined interval."
         )
+    if level >= 2:
         lines.append(
             "An interval whose first number is greater than its second "
             + ("means the same as with the two exchanged." if swap else "is left out, as if it were not there.")
@@ -157,7 +158,7 @@ def _merging(random: Random, level: int) -> Problem:
 def _weighing(random: Random, level: int) -> Problem:
     window = level == 5
     take = random.choice(("sum", "greatest", "number"))
-    least = random.randint(2, 4)
+    least = random.randint(2, 4) if window else random.randint(1, 3)
     function = random.choice(("profile", "load", "levels", "heights"))
 
     def reference(intervals: list[list[int]], window_: list[int] | None = None) -> list[list[int]]:
@@ -173,7 +174,7 @@ def _weighing(random: Random, level: int) -> Problem:
         segments: list[list[int]] = []
         for place in range(low, high):
             here = value(place)
-            if here < (least if window else 1):
+            if here < least:
                 continue
             if segments and segments[-1][1] == place and segments[-1][2] == here:
                 segments[-1][1] = place + 1
@@ -202,14 +203,11 @@ def _weighing(random: Random, level: int) -> Problem:
         f"Intervals are half-open: [2, 4, w] covers 2 and 3 and has the weight w; the first number is always below the "
         f"second. The level at a whole number is {said} of the intervals that cover it"
         + (" (their weights do not matter)" if take == "number" else "")
-        + ", and 0 where none does.\nFind the longest stretches of one and the same level. "
+        + ", and 0 where none does.\nFind the longest stretches of one and the same level. Stretches with a level below "
+        f"{least} are left out."
     )
-    rules += (
-        f"Stretches with a level below {least} are left out. Only the numbers that window covers count: stretches are "
-        f"cut at its ends."
-        if window
-        else "Stretches with level 0 are left out."
-    )
+    if window:
+        rules += " Only the numbers that window covers count: stretches are cut at its ends."
     parameters = {"intervals": "a list of [first, second, weight], integers; weight is at least 1"}
     if window:
         parameters["window"] = "[first, second], half-open too; it may cover nothing"
@@ -225,9 +223,9 @@ def _weighing(random: Random, level: int) -> Problem:
         _WEIGHTS.format(
             function=function, more=", window" if window else "", clip=" | set(window)" if window else "",
             window_line="if low < window[0] or high > window[1]: continue" if window else "pass",
-            start_value=0, combine=combine, keep=f"total >= {least}" if window else "total",
+            start_value=0, combine=combine, keep=f"total >= {least}",
         ),
-        (" | set(window)", "") if window else ("and segments[-1][2] == total", "and segments[-1][2] <= total"),
+        (f"total >= {least}", f"total > {least}") if window else ("and segments[-1][2] == total", "and segments[-1][2] <= total"),
     )  # fmt: skip
     return written("intervals", level, wanted)
 

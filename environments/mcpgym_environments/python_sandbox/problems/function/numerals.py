@@ -206,7 +206,7 @@ def _fractions(random: Random, level: int) -> Problem:
             yield ([[1, 3], [-1, 3]],)
             yield ([[1, 3], [1, 3], [1, 3]],)
             yield ([[1, 7], [-2, 7], [1, base]],)
-        for edge in edges:
+        for edge in random.sample(edges, 4 if adding else 6):
             yield ([edge],) if adding else tuple(edge)
         while True:
             yield example(random, random.randint(2, 4))

@@ -204,9 +204,10 @@ def _make(random: Random, level: int) -> Problem:
             reduced="-(-cost // 2)" if rules.halved else "0", toll=" + tolls.get(other, 0)" if rules.tolls else "",
             nothing=nothing, result="path" if level == 1 else "total" if rules.period > 1 else "[total, path]" if whole else "[total, length]",
         ),
-        ("best[place, used] <= label", "best[place, used] != label") if level <= 2
+        ("(0, 0, [start])", "(0, 0, [])") if level == 1
+        else ("cost = cost[0]", "cost = 1") if level == 2
         else ("+ tolls.get(other, 0)", "+ tolls.get(place, 0)") if rules.tolls
-        else ("used + free > ", "used + free >= 1 + "),
+        else ("used + free > ", "used + free >= "),
     )  # fmt: skip
     return written("routes", level, wanted)
 

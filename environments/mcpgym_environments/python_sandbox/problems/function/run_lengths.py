@@ -87,9 +87,10 @@ def _encoding(random: Random, level: int) -> Problem:
         some = letters[0], letters[1]
         yield ("",)
         yield (some[0],)
-        for length in (least - 1, least, longest - 1, longest, longest + 1, 2 * longest, 2 * longest + least - 1):
-            if 0 < length < 100:
-                yield (some[0] * length + some[1],)
+        lengths = {least - 1, least, longest - 1, longest, longest + 1, 2 * longest, 2 * longest + least - 1}
+        lengths = {length for length in lengths if 0 < length < 100}
+        for length in random.sample(sorted(lengths), min(2, len(lengths))):
+            yield (some[0] * length + some[1],)
         yield (some[1] * 137,)
         while True:
             yield (_runs(random, letters, random.randint(3, 25), 30),)
