@@ -55,7 +55,11 @@ async def told(name: str) -> dict[str, Any]:
 async def serve(name: str, sessions: int) -> None:
     """Sessions that loop, until somebody kills us."""
     backend = BACKENDS[name]()
-    await backend.start(SPEC)
+    try:
+        await backend.start(SPEC)
+    except Unavailable as error:
+        print("refused", json.dumps({"reason": error.reason, "remedy": error.remedy}), sep="\n", flush=True)
+        return
     streams = [await opened(backend) for _ in range(sessions)]
     calls = [asyncio.create_task(run(stream, "while True: pass", 60)) for stream in streams]
     await asyncio.sleep(0.1)

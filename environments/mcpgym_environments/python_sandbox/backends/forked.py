@@ -21,13 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpgym_environments.python_sandbox.jail import frames
-from mcpgym_environments.python_sandbox.sessions.backend import (
-    JSON,
-    Level,
-    SandboxSpec,
-    Stream,
-    Unavailable,
-)
+from mcpgym_environments.python_sandbox.sessions.backend import JSON, Level, SandboxSpec, Stream, Unavailable
 from mcpgym_environments.python_sandbox.sessions.streams import SocketStream
 
 LAUNCH = Path(__file__).parent.parent / "jail" / "launch.py"
@@ -71,7 +65,10 @@ class ForkedBackend:
                 'Use backend="docker", or backend="wasm" with: pip install "mcpgym[wasm]"',
             )
         await self.close()
-        launched = await asyncio.to_thread(_Launched, self.name, spec)
+        try:
+            launched = await asyncio.to_thread(_Launched, self.name, spec)
+        except OSError as error:
+            raise Unavailable(f"the {self.name} sandbox does not start: {error}", "") from None
         self._launched = launched
         try:
             facts = await asyncio.to_thread(launched.await_ready)
@@ -95,15 +92,7 @@ class ForkedBackend:
             async with asyncio.timeout(OPEN_SECONDS):
                 for header, code in (
                     ({"op": "hello", "n": 0, "spec": spec.as_json()}, b""),
-                    (
-                        {
-                            "op": "run",
-                            "n": 1,
-                            "seconds": OPEN_SECONDS,
-                            "cpu_seconds": OPEN_SECONDS,
-                        },
-                        b"6 * 7",
-                    ),
+                    ({"op": "run", "n": 1, "seconds": OPEN_SECONDS, "cpu_seconds": OPEN_SECONDS}, b"6 * 7"),
                 ):
                     await stream.send(frames.encode(header, code))
                     json_length, blob_length = frames.lengths(await stream.receive(frames.HEAD_BYTES))
@@ -186,7 +175,7 @@ class _Launched:
         order = {
             "tier": "alone" if tier == "landlock" else tier,
             "packages": list(spec.packages),
-            "folders": [folder for folder in sys.path if folder],
+            "folders": [str(Path(folder).absolute()) for folder in sys.path if folder],
             "limits": asdict(spec.limits),
             "first": random.SystemRandom().randrange(2**31),  # so that two servers' sessions share no user
         }
@@ -194,24 +183,15 @@ class _Launched:
             this = os.pidfd_open(os.getpid())
         except OSError as error:
             raise Unavailable(
-                f"this kernel ({os.uname().release}) has no pidfd_open ({error.strerror})",
-                "Use Linux 5.6 or later.",
+                f"this kernel ({os.uname().release}) has no pidfd_open ({error.strerror})", "Use Linux 5.6 or later."
             ) from None
         try:
             self._process = subprocess.Popen(
-                [
-                    _interpreter(),
-                    "-I",
-                    "-S",
-                    "-B",
-                    str(LAUNCH),
-                    str(theirs.fileno()),
-                    str(this),
-                ],
+                [_interpreter(), "-I", "-S", "-B", str(LAUNCH), str(theirs.fileno()), str(this)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                env={"LC_ALL": "C.UTF-8", "TMPDIR": tempfile.gettempdir()},
+                env={"LC_ALL": "C.UTF-8", "TMPDIR": tempfile.gettempdir(), **_libraries()},
                 cwd="/",
                 pass_fds=(theirs.fileno(), this),
                 start_new_session=True,  # Ctrl-C in the server's terminal is the server's to act upon
@@ -234,10 +214,7 @@ class _Launched:
         if "refused" in told:
             raise Unavailable(told["refused"], told["remedy"])
         if "ready" not in told:
-            raise Unavailable(
-                f"the sandbox's fork server did not start: {told.get('fault') or self._last_words()}",
-                "",
-            )
+            raise Unavailable(f"the sandbox's fork server did not start: {told.get('fault') or self._last_words()}", "")
         assert self._process.stderr is not None
         self._process.stderr.close()
         return dict(told["ready"])
@@ -257,10 +234,7 @@ class _Launched:
         try:
             socket.send_fds(self._control, [b"open"], [stream.fileno()])
         except OSError as error:
-            raise Unavailable(
-                f"the sandbox's fork server is gone ({error.strerror})",
-                "Start it again.",
-            ) from None
+            raise Unavailable(f"the sandbox's fork server is gone ({error.strerror})", "Start it again.") from None
 
     def end(self) -> None:
         """Kill it and wait until it is gone."""
@@ -281,11 +255,13 @@ def _interpreter() -> str:
     return os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
 
 
+def _libraries() -> dict[str, str]:
+    """Where this interpreter's libraries lie, if it had to be told."""
+    return {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+
+
 def _process(pidfd: int) -> int | None:
-    with (
-        contextlib.suppress(OSError, ValueError),
-        Path(f"/proc/self/fdinfo/{pidfd}").open(encoding="ascii") as file,
-    ):
+    with contextlib.suppress(OSError, ValueError), Path(f"/proc/self/fdinfo/{pidfd}").open(encoding="ascii") as file:
         return next((int(line[4:]) for line in file if line.startswith("Pid:")), None)
     return None
 

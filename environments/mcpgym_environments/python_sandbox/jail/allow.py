@@ -13,23 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-NEEDLESS = frozenset(
-    (
-        ".pyi",
-        ".h",
-        ".hpp",
-        ".c",
-        ".cpp",
-        ".pxd",
-        ".pyx",
-        ".a",
-        ".f",
-        ".f90",
-        ".rst",
-        ".md",
-        ".pyc",
-    )
-)
+NEEDLESS = frozenset((".pyi", ".h", ".hpp", ".c", ".cpp", ".pxd", ".pyx", ".a", ".f", ".f90", ".rst", ".md", ".pyc"))
 """Endings of files that running code never reads; compiled ``.pyc`` files come from beside their sources."""
 WELCOME = ("tzdata",)
 """Distributions that come along where they are installed: ``zoneinfo`` has no other source in a session."""
@@ -83,8 +67,7 @@ def allowed(names: Iterable[str], folders: Sequence[str]) -> Allowed:
         tops = _declared(name, distribution, files)
         if len(files) == before:
             raise NotInstalled(
-                name,
-                f"the distribution {name} is installed, but none of the files it declares is there",
+                name, f"the distribution {name} is installed, but none of the files it declares is there"
             )
         if name in asked:
             modules += sorted(tops)
@@ -99,9 +82,7 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _required(
-    distribution: importlib.metadata.Distribution,
-) -> Iterable[tuple[str, bool]]:
+def _required(distribution: importlib.metadata.Distribution) -> Iterable[tuple[str, bool]]:
     """The names of what it requires, and whether it does so on every machine; those of its extras are left out."""
     for line in distribution.requires or ():
         requirement, _, condition = line.partition(";")
@@ -116,8 +97,7 @@ def _declared(name: str, distribution: importlib.metadata.Distribution, files: d
     declared = distribution.files
     if declared is None:
         raise NotInstalled(
-            name,
-            f"the distribution {name} has no list of its files (RECORD): install it with pip or uv",
+            name, f"the distribution {name} has no list of its files (RECORD): install it with pip or uv"
         )
     tops = set()
     for entry in declared:

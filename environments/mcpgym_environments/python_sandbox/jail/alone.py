@@ -15,15 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from mcpgym_environments.python_sandbox.jail import (
-    folders,
-    hardening,
-    landlock,
-    root,
-    seccomp,
-    system_calls,
-    users,
-)
+from mcpgym_environments.python_sandbox.jail import folders, hardening, landlock, root, seccomp, system_calls, users
 from mcpgym_environments.python_sandbox.jail.refusal import Refused
 
 KEPT = frozenset(

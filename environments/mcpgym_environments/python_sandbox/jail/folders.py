@@ -49,8 +49,7 @@ def make(size: int, others: bool) -> tuple[str, int]:
         os.mkdir(f"{folder}/tree", 0o755)
         return folder, lock
     raise OSError(
-        errno.ENOSPC,
-        f"none of {', '.join(places)} has {(size + SPARE) >> 20} MB free where any program may be run",
+        errno.ENOSPC, f"none of {', '.join(places)} has {(size + SPARE) >> 20} MB free where any program may be run"
     )
 
 

@@ -45,13 +45,7 @@ def confine() -> None:
     Raises:
         OSError: the kernel refuses a step; its text names it.
     """
-    for kind in (
-        "RLIMIT_CORE",
-        "RLIMIT_MEMLOCK",
-        "RLIMIT_MSGQUEUE",
-        "RLIMIT_NICE",
-        "RLIMIT_RTPRIO",
-    ):
+    for kind in ("RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_NICE", "RLIMIT_RTPRIO"):
         resource.setrlimit(getattr(resource, kind), (0, 0))
     system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
     with contextlib.suppress(OSError):  # without CAP_SETPCAP there is nothing to lock away

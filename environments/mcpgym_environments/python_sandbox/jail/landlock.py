@@ -30,11 +30,7 @@ SIGNALS_SCOPED = 6
 
 
 class _Ruleset(ctypes.Structure):
-    _fields_ = (
-        ("files", ctypes.c_uint64),
-        ("network", ctypes.c_uint64),
-        ("scoped", ctypes.c_uint64),
-    )
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
 
 
 class _Beneath(ctypes.Structure):
@@ -72,11 +68,7 @@ def restrict(readable: Iterable[str], devices: Iterable[str], writable: Iterable
     rights |= IOCTL_DEV if have >= 5 else 0
     ruleset = _make(rights, have)
     try:
-        for paths, allowed in (
-            (readable, READABLE),
-            (devices, DEVICE),
-            (writable, rights & ~(EXECUTE | IOCTL_DEV)),
-        ):
+        for paths, allowed in ((readable, READABLE), (devices, DEVICE), (writable, rights & ~(EXECUTE | IOCTL_DEV))):
             for path in paths:
                 _allow(ruleset, path, allowed & rights)
         system_calls.system_call("landlock_restrict_self", RESTRICT_SELF, ruleset, 0)
@@ -95,11 +87,7 @@ def withdraw() -> None:
 
 
 def _make(rights: int, have: int) -> int:
-    wanted = _Ruleset(
-        rights,
-        TCP if have >= 4 and rights else 0,
-        SCOPES if have >= SIGNALS_SCOPED else 0,
-    )
+    wanted = _Ruleset(rights, TCP if have >= 4 and rights else 0, SCOPES if have >= SIGNALS_SCOPED else 0)
     size = 24 if have >= SIGNALS_SCOPED else 16 if have >= 4 else 8
     return system_calls.system_call("landlock_create_ruleset", CREATE_RULESET, wanted, size, 0)
 

@@ -39,14 +39,7 @@ def stand_in_for_parents() -> None:
 
 def main(control: socket.socket, server: int) -> int:
     """Carry out the order on ``control``; ``server`` is a pidfd of the process that gave it."""
-    from mcpgym_environments.python_sandbox.jail import (
-        allow,
-        folders,
-        root,
-        seccomp,
-        system_calls,
-        users,
-    )
+    from mcpgym_environments.python_sandbox.jail import allow, folders, root, seccomp, system_calls, users
     from mcpgym_environments.python_sandbox.jail.refusal import Refused
 
     order = json.loads(control.recv(1 << 20))
@@ -73,7 +66,7 @@ def main(control: socket.socket, server: int) -> int:
             from mcpgym_environments.python_sandbox.jail import alone
 
             alone.check()
-            folder, order["lock"] = folders.make(made.size, others=order["users"] is not None)
+            folder, _ = folders.make(made.size, others=order["users"] is not None)
             root.build(made, f"{folder}/tree")
             order["folder"] = folder
         else:
@@ -111,13 +104,7 @@ def _remove(folder: str) -> None:
             time.sleep(0.02)
 
 
-def _inside(
-    control: socket.socket,
-    server: int,
-    parent: int,
-    made: root.Plan,
-    order: dict[str, Any],
-) -> NoReturn:
+def _inside(control: socket.socket, server: int, parent: int, made: root.Plan, order: dict[str, Any]) -> NoReturn:
     """Become the fork server: process 1 of the new namespaces, if there are any."""
     from mcpgym_environments.python_sandbox.jail import namespaces, root, system_calls
     from mcpgym_environments.python_sandbox.jail.limits import ENVIRONMENT
@@ -136,21 +123,14 @@ def _inside(
             tree = "/"
             namespaces.take_root(made)
             socket.sethostname("sandbox")
-        for descriptor in (control.fileno(), server):
+        orders, write = os.pipe()  # not an argument: a session can read those of the process it was forked from
+        os.write(write, json.dumps(order).encode())
+        os.close(write)
+        for descriptor in (control.fileno(), server, orders):
             os.set_inheritable(descriptor, True)
-        program = [
-            f"{tree}{root.PYTHON}",
-            "-S",
-            "-s",
-            "-P",
-            "-B",
-            f"{tree}{root.PROGRAM}/{PROGRAM}",
-        ]
-        os.execve(
-            program[0],
-            [*program, str(control.fileno()), str(server), json.dumps(order)],
-            environment,
-        )
+        program = [f"{tree}{root.PYTHON}", "-S", "-s", "-P", "-B", f"{tree}{root.PROGRAM}/{PROGRAM}"]
+        descriptors = [str(control.fileno()), str(server), str(orders)]
+        os.execve(program[0], [*program, *descriptors], environment)
     except BaseException as error:
         control.send(json.dumps(_told(error)).encode())
     finally:
@@ -168,10 +148,7 @@ def _told(error: BaseException) -> dict[str, str]:
     if isinstance(error, Refused):
         return {"refused": error.reason, "remedy": error.remedy}
     if isinstance(error, allow.NotInstalled):
-        return {
-            "refused": str(error),
-            "remedy": f"Install it: pip install {error.name}",
-        }
+        return {"refused": str(error), "remedy": f"Install it: pip install {error.name}"}
     return {"fault": f"{type(error).__name__}: {error}"}
 
 

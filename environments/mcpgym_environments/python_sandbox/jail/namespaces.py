@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import socket
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -169,11 +170,13 @@ def become_session(
     connection = hardening.only(stream)
     this = os.pidfd_open(os.getpid())
     hardening.confine()
-    serve(
-        connection,
-        this,
-        Place(confine=hardening.harden_worker, facts={"isolation": "namespaces"}),
-    )
+    serve(connection, this, Place(confine=hardening.harden_worker, facts={"isolation": "namespaces"}))
+
+
+def _counts_processes_apart() -> bool:
+    """Whether the kernel limits processes per user and user namespace (since 5.14), and not per user alone."""
+    numbers = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= (5, 14)
 
 
 def furnish(bytes_: int, files: int) -> None:
@@ -189,11 +192,7 @@ def furnish(bytes_: int, files: int) -> None:
             raise
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)  # before Linux 5.8
     mount("tmpfs", OLD, "tmpfs", LOCKED, f"size={bytes_},nr_inodes={files},mode=755")
-    for name, place, mode in (
-        ("work", "/work", 0o755),
-        ("tmp", "/tmp", 0o1777),
-        ("shm", "/dev/shm", 0o1777),
-    ):
+    for name, place, mode in (("work", "/work", 0o755), ("tmp", "/tmp", 0o1777), ("shm", "/dev/shm", 0o1777)):
         os.mkdir(f"{OLD}/{name}")
         os.chmod(f"{OLD}/{name}", mode)
         mount(f"{OLD}/{name}", place, flags=MS_BIND)
@@ -227,10 +226,7 @@ def _no_namespaces(error: OSError, as_root: bool) -> Refused:
             "Raise it with: sudo sysctl -w user.max_user_namespaces=65536",
         )
     if error.errno == errno.EINVAL:
-        return Refused(
-            f"this kernel ({os.uname().release}) has no user namespaces ({why})",
-            "Use Linux 5.6 or later.",
-        )
+        return Refused(f"this kernel ({os.uname().release}) has no user namespaces ({why})", "Use Linux 5.6 or later.")
     if _setting("kernel/unprivileged_userns_clone") == "0":
         return Refused(
             f"unprivileged user namespaces are switched off ({why}; kernel.unprivileged_userns_clone = 0)",

@@ -36,25 +36,8 @@ PYTHON = "usr/bin/python3"
 PASSWORDS = "sandbox:x:1000:1000:sandbox:/work:/nologin\nnobody:x:65534:65534::/:/nologin\n"
 GROUPS = "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n"
 DEVICES = ("null", "zero", "full", "random", "urandom")
-FOLDERS = (
-    "work",
-    "tmp",
-    "run",
-    "proc",
-    "dev/shm",
-    "etc",
-    "usr/bin",
-    "usr/lib",
-    SITE,
-    PROGRAM,
-)
-LINKS = {
-    "lib": "usr/lib",
-    "lib64": "usr/lib",
-    "bin": "usr/bin",
-    "usr/lib64": "lib",
-    "usr/local": ".",
-}
+FOLDERS = ("work", "tmp", "run", "proc", "dev/shm", "etc", "usr/bin", "usr/lib", SITE, PROGRAM)
+LINKS = {"lib": "usr/lib", "lib64": "usr/lib", "bin": "usr/bin", "usr/lib64": "lib", "usr/local": "."}
 
 
 @dataclass(slots=True)
@@ -95,10 +78,7 @@ def build(made: Plan, tree: str, old: str = "") -> None:
         shutil.copyfile(f"{old}{source}", f"{tree}/{place}")
         facts = os.stat(f"{old}{source}")
         os.utime(f"{tree}/{place}", ns=(facts.st_atime_ns, facts.st_mtime_ns))  # compiled files name this time
-        os.chmod(
-            f"{tree}/{place}",
-            0o555 if place.startswith("usr/bin/") or ".so" in place else 0o444,
-        )
+        os.chmod(f"{tree}/{place}", 0o555 if place.startswith("usr/bin/") or ".so" in place else 0o444)
     for place, text in made.texts.items():
         with open(f"{tree}/{place}", "w", encoding="utf-8") as file:
             file.write(text)
@@ -171,10 +151,7 @@ def _add_libraries(made: Plan) -> None:
     if os.path.dirname(loader) not in ("/lib", "/lib64", "/usr/lib", "/usr/lib64"):
         made.links[loader.lstrip("/")] = f"/usr/lib/{os.path.basename(loader)}"
     have = {os.path.basename(place) for place in made.copies}
-    binaries = [
-        executable,
-        *(source for place, source in made.copies.items() if ".so" in os.path.basename(place)),
-    ]
+    binaries = [executable, *(source for place, source in made.copies.items() if ".so" in os.path.basename(place))]
     for binary in binaries:
         needed = needed if binary == executable else _needs(binary)[1]
         if not have.issuperset(needed):
@@ -191,12 +168,7 @@ def _add_libraries(made: Plan) -> None:
 def _resolve(loader: str, binary: str) -> Iterable[tuple[str, str]]:
     """What the machine's loader finds for each library that the binary needs, those of its libraries included."""
     asked = subprocess.run(
-        [loader, "--list", binary],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=30,
-        check=False,
+        [loader, "--list", binary], capture_output=True, text=True, errors="replace", timeout=30, check=False
     )
     for line in asked.stdout.splitlines():
         name, arrow, path = line.strip().partition(" => ")
@@ -214,10 +186,7 @@ def _needs(path: str) -> tuple[str, list[str]]:
         head = file.read(64)
         if len(head) < 64 or head[:6] != b"\x7fELF\x02\x01":
             return "", []
-        offset, size, count = (
-            struct.unpack_from("<Q", head, 32)[0],
-            *struct.unpack_from("<HH", head, 54),
-        )
+        offset, size, count = (struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54))
         file.seek(offset)
         table = file.read(size * count)
         loader, dynamic, segments = "", b"", []
@@ -235,10 +204,7 @@ def _needs(path: str) -> tuple[str, list[str]]:
         entries = list(struct.iter_unpack("<QQ", dynamic[: len(dynamic) // 16 * 16]))
         strings = next((value for tag, value in entries if tag == 5), 0)
         length = next((value for tag, value in entries if tag == 10), 0)
-        start = next(
-            (strings - at + place for at, place, size in segments if at <= strings < at + size),
-            None,
-        )
+        start = next((strings - at + place for at, place, size in segments if at <= strings < at + size), None)
         if start is None:
             return loader, []
         file.seek(start)

@@ -100,14 +100,7 @@ NEW_NAMESPACES = 0x7E02_0000
 CLONE_THREAD = 0x0001_0000
 AF_UNIX = 1
 SOCK_STREAM = 1
-F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ = (
-    8,
-    10,
-    15,
-    1024,
-    1026,
-    1031,
-)
+F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ = (8, 10, 15, 1024, 1026, 1031)
 F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW = 6, 7, 37, 38
 FIOSETOWN, SIOCSPGRP = 0x8901, 0x8902
 TIOCSTI = 0x5412
@@ -123,12 +116,7 @@ def _refuse(number: int) -> Instruction:
 
 
 def _load(argument: int) -> Instruction:
-    return (
-        _LOAD,
-        0,
-        0,
-        16 + 8 * argument,
-    )  # the low half: both processors store it first
+    return (_LOAD, 0, 0, 16 + 8 * argument)  # the low half: both processors store it first
 
 
 def supported() -> bool:
@@ -175,15 +163,7 @@ class Rules:
 
     def unless_zero(self, name: str, argument: int) -> Rules:
         """Refuse the call unless this argument's low half is 0 (the caller itself, no address)."""
-        return self.when(
-            name,
-            [
-                _load(argument),
-                (_EQUAL, 1, 0, 0),
-                _refuse(errno.EPERM),
-                (_LOAD, 0, 0, 0),
-            ],
-        )
+        return self.when(name, [_load(argument), (_EQUAL, 1, 0, 0), _refuse(errno.EPERM), (_LOAD, 0, 0, 0)])
 
     def unless_null(self, name: str, argument: int) -> Rules:
         """Refuse the call unless this argument is the null pointer."""
@@ -206,34 +186,15 @@ class Rules:
 
     def unless_equal(self, name: str, argument: int, value: int, number: int = errno.EPERM) -> Rules:
         """Refuse the call unless this argument's low half has the value."""
-        return self.when(
-            name,
-            [_load(argument), (_EQUAL, 1, 0, value), _refuse(number), (_LOAD, 0, 0, 0)],
-        )
+        return self.when(name, [_load(argument), (_EQUAL, 1, 0, value), _refuse(number), (_LOAD, 0, 0, 0)])
 
     def if_any_bit(self, name: str, argument: int, mask: int) -> Rules:
         """Refuse the call if any of these bits is set in the argument."""
-        return self.when(
-            name,
-            [
-                _load(argument),
-                (_ANY_BIT, 0, 1, mask),
-                _refuse(errno.EPERM),
-                (_LOAD, 0, 0, 0),
-            ],
-        )
+        return self.when(name, [_load(argument), (_ANY_BIT, 0, 1, mask), _refuse(errno.EPERM), (_LOAD, 0, 0, 0)])
 
     def unless_any_bit(self, name: str, argument: int, mask: int) -> Rules:
         """Refuse the call unless one of these bits is set in the argument."""
-        return self.when(
-            name,
-            [
-                _load(argument),
-                (_ANY_BIT, 1, 0, mask),
-                _refuse(errno.EPERM),
-                (_LOAD, 0, 0, 0),
-            ],
-        )
+        return self.when(name, [_load(argument), (_ANY_BIT, 1, 0, mask), _refuse(errno.EPERM), (_LOAD, 0, 0, 0)])
 
     def only_stream_pairs(self) -> Rules:
         """Allow ``socketpair`` for connected Unix streams alone: a datagram can be sent anywhere."""
@@ -278,11 +239,7 @@ def worker_rules(machine: str | None = None) -> Rules:
         .unless_equal("ioprio_set", 0, 1)
         .unless_zero("ioprio_set", 1)
         .if_any_of("prctl", 0, (system_calls.PR_SET_PDEATHSIG,))
-        .if_any_of(
-            "fcntl",
-            1,
-            (F_SETPIPE_SZ, F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE, F_NOTIFY),
-        )
+        .if_any_of("fcntl", 1, (F_SETPIPE_SZ, F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE, F_NOTIFY))
         .if_any_of("fcntl", 1, (F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW), 0)
         .refuse(("flock",), 0)
         .if_any_of("ioctl", 1, (FIOSETOWN, SIOCSPGRP))
@@ -302,41 +259,15 @@ def lone_worker_rules(landlock: int, process: int, machine: str | None = None) -
         process: the worker's own id; before the sixth version it may send signals to that alone.
         machine: as for :class:`Rules`.
     """
-    changes = (
-        "chmod",
-        "fchmod",
-        "fchmodat",
-        "fchmodat2",
-        "utime",
-        "utimes",
-        "utimensat",
-        "futimesat",
-    )
+    changes = ("chmod", "fchmod", "fchmodat", "fchmodat2", "utime", "utimes", "utimensat", "futimesat")
     owners = ("chown", "fchown", "lchown", "fchownat")
-    attributes = (
-        "setxattr",
-        "lsetxattr",
-        "fsetxattr",
-        "removexattr",
-        "lremovexattr",
-        "fremovexattr",
-    )
+    attributes = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
     made = (
         worker_rules(machine)
         .refuse(changes, 0)
         .refuse(owners)
         .refuse(attributes, errno.ENOTSUP)
-        .refuse(
-            (
-                "fork",
-                "vfork",
-                "execve",
-                "execveat",
-                "sendmsg",
-                "sendmmsg",
-                "get_robust_list",
-            )
-        )
+        .refuse(("fork", "vfork", "execve", "execveat", "sendmsg", "sendmmsg", "get_robust_list"))
         .unless_any_bit("clone", 0, CLONE_THREAD)
     )
     if landlock < 3:

@@ -76,11 +76,7 @@ def unshare(flags: int) -> None:
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
     """``mount(2)``."""
     result = _libc.mount(
-        source.encode(),
-        target.encode(),
-        kind.encode() or None,
-        ctypes.c_ulong(flags),
-        options.encode() or None,
+        source.encode(), target.encode(), kind.encode() or None, ctypes.c_ulong(flags), options.encode() or None
     )
     _checked(f"mount {kind or source} on {target}", int(result))
 
@@ -100,11 +96,7 @@ def personality(flags: int) -> int:
     return _checked("personality", int(_libc.personality(ctypes.c_ulong(flags))))
 
 
-def system_call(
-    name: str,
-    number: int,
-    *arguments: int | ctypes.Array[ctypes.c_char] | ctypes.Structure | None,
-) -> int:
+def system_call(name: str, number: int, *arguments: int | ctypes.Array[ctypes.c_char] | ctypes.Structure | None) -> int:
     """Any call by its number; buffers and structures are passed by address."""
     given = [
         ctypes.c_long(argument) if isinstance(argument, int) else argument and ctypes.byref(argument)
@@ -114,12 +106,7 @@ def system_call(
 
 
 class _Instruction(ctypes.Structure):
-    _fields_ = (
-        ("code", ctypes.c_ushort),
-        ("jt", ctypes.c_ubyte),
-        ("jf", ctypes.c_ubyte),
-        ("k", ctypes.c_uint),
-    )
+    _fields_ = (("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint))
 
 
 class _Program(ctypes.Structure):
@@ -149,10 +136,7 @@ def set_capabilities(kept: frozenset[int] = frozenset(), bounding: frozenset[int
             if number not in wanted:
                 prctl(PR_CAPBSET_DROP, number)
         except OSError as error:
-            if error.errno in (
-                errno.EINVAL,
-                errno.EPERM,
-            ):  # there are no higher ones, or it may not
+            if error.errno in (errno.EINVAL, errno.EPERM):  # there are no higher ones, or it may not
                 break
             raise
     mask = sum(1 << number for number in kept)

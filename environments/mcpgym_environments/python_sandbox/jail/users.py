@@ -20,10 +20,7 @@ def throw_away() -> tuple[int, int] | None:
         Refused: it is root and may become nobody: then sessions would be root too.
     """
     status = Path("/proc/self/status").read_text("ascii", "replace")
-    effective = next(
-        (int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")),
-        0,
-    )
+    effective = next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)
     needed = 1 << system_calls.CAP_SETUID | 1 << system_calls.CAP_SETGID
     if effective & needed == needed:
         maps = [_mapped("uid_map"), _mapped("gid_map")]

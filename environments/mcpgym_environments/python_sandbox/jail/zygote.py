@@ -156,8 +156,6 @@ if __name__ == "__main__":
         top = os.path.dirname(top)
     sys.path.append(top)
     sys.path.append(os.path.join(os.path.dirname(os.__file__), "site-packages"))
-    main(
-        socket.socket(fileno=int(sys.argv[1])),
-        int(sys.argv[2]),
-        json.loads(sys.argv[3]),
-    )
+    with open(int(sys.argv[3]), "rb") as orders:
+        given = json.load(orders)
+    main(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), given)
