@@ -119,7 +119,7 @@ class Catalogue:
             names = ", ".join(generator.name for generator in self.generators) or "no generator"
             raise ConfigurationError(f"{names}: no problem of levels {min_level} to {max_level}")
         self._stride = stride(len(self._pairs))
-        self._problem = lru_cache(maxsize=512)(self._make)
+        self._problem = lru_cache(maxsize=128)(self._make)
 
     def __len__(self) -> int:
         """How many pairs of a generator and a level there are."""

@@ -8,7 +8,7 @@ from random import Random
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
 from mcpgym_environments.python_sandbox.problems.writing import ask_whole, mistaken, pick, program, whole
 
-_TOPS = (900, 20_000, 400_000, 10**13, 10**30)
+_TOPS = (900, 20_000, 150_000, 10**13, 10**30)
 _BRUTE = """
 def fits(n):
     digits = [int(digit) for digit in str(n)]

@@ -9,7 +9,7 @@ from random import Random
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
 from mcpgym_environments.python_sandbox.problems.writing import ask_whole, mistaken, pick, program, whole
 
-_SPANS = (300, 20_000, 600_000, 10**12, 10**18)
+_SPANS = (300, 20_000, 250_000, 10**12, 10**18)
 _BRUTE = """
 count = 0
 for n in range(low, high + 1):
@@ -61,7 +61,7 @@ def _make(random: Random, level: int) -> Problem:
             random.randint(-30, 30),
             random.randint(-99, 99),
         )
-        m, k = random.randint(5, 40), random.randint(3, 9)
+        m, k = random.randint(*((5, 20) if level == 1 else (40, 250))), random.randint(3, 9)
         period, r = lcm(m, k), random.randrange(k)
         a, b, c, d = coefficients
 

@@ -68,7 +68,7 @@ def _make(random: Random, level: int) -> Problem:
     group = "region" if level < 4 else "pair of region and product"
     rules = []
     if marks:
-        shown = [repr(mark) if mark else "nothing" for mark in marks]
+        shown = [repr(mark) if mark else "an empty field" for mark in marks]
         rules.append(
             f"Where {listed(shown, 'or')} stands for the price it is missing: such a row plays no part in the mean."
         )
