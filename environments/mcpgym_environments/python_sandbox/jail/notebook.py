@@ -195,21 +195,27 @@ class Notebook:
         ending = None if last is None else _parse(last, name, "eval", flags, True)
         del tree, last, code, source
         self._futures |= whole.co_flags & _FUTURES
-        self._execute(whole)
+        looped = bool((whole.co_flags | (0 if ending is None else ending.co_flags)) & _COROUTINE)
+        self._execute(whole, looped)
         if ending is not None:
-            value = self._execute(ending)
+            value = self._execute(ending, looped)
             if value is not None:
                 builtins._ = value  # type: ignore[attr-defined]
                 self._say(_plain(repr(value)) + "\n")
 
-    def _execute(self, code: types.CodeType) -> Any:
-        if not code.co_flags & _COROUTINE:
+    def _execute(self, code: types.CodeType, looped: bool) -> Any:
+        """Run code; a cell that awaits anywhere runs in the session's event loop as a whole."""
+        if not looped:
             return eval(code, self._names)
         if self._runner is None:
             import asyncio
 
             self._runner = asyncio.Runner()
-        return self._runner.run(eval(code, self._names))
+        return self._runner.run(self._inside(code))
+
+    async def _inside(self, code: types.CodeType) -> Any:
+        found = eval(code, self._names)
+        return await found if code.co_flags & _COROUTINE else found
 
     def _call(self, number: int, function: str, arguments: bytes) -> tuple[bytes, str | None]:
         self._cell = f"<call {number}>"
