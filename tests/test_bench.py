@@ -50,6 +50,23 @@ def test_the_training_benchmark_measures_both_sides(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_sandbox_benchmark_measures_every_part(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests.bench.sandbox", "--quick", "--json", str(figures)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=110)
+    if "no sandbox of this machine's own" in done.stderr:
+        pytest.skip("neither namespaces nor Landlock can be had here")
+    assert done.returncode == 0, done.stderr
+    made = json.loads(figures.read_text())
+    assert made["tier"] in ("namespaces", "landlock")
+    assert made["open"]["bare"]["pool_ms"] < made["open"]["bare"]["cold_ms"]
+    assert 0 < made["call"]["ours_p50_ms"] <= made["call"]["ours_p99_ms"]
+    assert min(made["call"]["process_p50_ms"], made["call"]["ours_over_process"]) > 0
+    assert made["many"]["sessions"] > 1 < made["many"]["calls_per_second"]
+    assert 0 <= made["stop"]["interrupted_after_s"] < made["stop"]["killed_after_s"]
+
+
+@pytest.mark.slow
 def test_the_encyclopedia_benchmark_measures_every_engine_that_is_installed(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     engines = [word for engine in ("fts5", "tantivy", "plain FTS5") for word in ("--engine", engine)]

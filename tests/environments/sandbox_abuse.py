@@ -31,7 +31,7 @@ from sandbox_decoys import Decoys
 from sandbox_memory import Most
 from sandbox_pools import make_pool
 
-LANES = 5
+LANES = 6
 SPARE = 3.0
 """Seconds that a step may take beyond its own limit."""
 MOST_MEMORY = 4 * 2**30
@@ -50,7 +50,7 @@ class Abuse:
     """What happened outside any case: belongs to all that ran then."""
     memory: Most = field(default_factory=Most)
     running: dict[str, Case] = field(default_factory=dict)
-    heavy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    heavy: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
     slowest: float = 0.0
 
     async def settle(self) -> None:

@@ -106,7 +106,7 @@ class Case:
     steps: tuple[Step, ...]
     proves: Callable[[Answers], bool] | None = None
     heavy: bool = False
-    """It takes memory or both cores: only one such case runs at a time."""
+    """It takes memory or both cores: only two such cases run at a time."""
     landlock: bool = True
     """The weaker tier stands it too. Where it does not, the documentation says so."""
     again: bool = False
