@@ -153,7 +153,9 @@ class _Grading:
             return f"{FILE} cannot be written: {fault}"
         name = self._tests.function
         outcome = await self._session.run(
-            f"from solution import {name}", seconds=min(3 * LOAD_SECONDS, max(self._left, 0.1)), cpu_seconds=LOAD_SECONDS
+            f"from solution import {name}",
+            seconds=min(3 * LOAD_SECONDS, max(self._left, 0.1)),
+            cpu_seconds=LOAD_SECONDS,
         )
         self._spend(outcome)
         return None if outcome.status == "ok" else f"{FILE} cannot be loaded: {_why(outcome)}"

@@ -48,12 +48,13 @@ def difference(expected: Any, given: Any, tolerance: float | None = None) -> str
                 pairs = zip(range(len(ours)), ours, theirs, strict=True)
                 waiting.extend((_step(where, index), mine, other) for index, mine, other in pairs)
                 continue
+            held: dict[Any, Any] = theirs
             for key, mine in ours.items():
                 if type(key) is not str:
                     raise TypeError(f"an expected dict has the key {key!r}: JSON has only str keys")
-                if key not in theirs:
+                if key not in held:
                     return f"{_at(where)}no key {_brief(key)}"
-                waiting.append((_step(where, key), mine, theirs[key]))
+                waiting.append((_step(where, key), mine, held[key]))
         elif not _same_scalar(ours, theirs, tolerance):
             return f"{_at(where)}{_brief(theirs)} instead of {_brief(ours)}"
     return None

@@ -67,7 +67,8 @@ def drawn_cases(
     """``count`` tests: the first inputs that are new, are not shown, and do not expect what many others expect.
 
     Raises:
-        RuntimeError: there are fewer than ``least`` (or ``count``) such inputs among the first ``draws``: the generator's fault.
+        RuntimeError: there are fewer than ``least`` (or ``count``) such inputs among the first ``draws``: the
+        generator's fault.
     """
     seen = {key(arguments) for arguments in shown}
     expected_so_far: Counter[str] = Counter()

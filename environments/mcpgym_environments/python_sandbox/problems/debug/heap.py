@@ -94,7 +94,8 @@ def FUNCTION(operations):
 def _bugs(sign: str) -> tuple[Bug, ...]:
     other = "" if sign else "-"
     return (
-        Bug(f"({sign}one[0], one[1]) < ({sign}other[0], other[1])", f"({other}one[0], one[1]) < ({other}other[0], other[1])", 1),
+        Bug(f"({sign}one[0], one[1]) < ({sign}other[0], other[1])",
+            f"({other}one[0], one[1]) < ({other}other[0], other[1])", 1),
         Bug(f"({sign}one[0], one[1]) < ({sign}other[0], other[1])", f"{sign}one[0] < {sign}other[0]", 2),
         Bug("parent = (i - 1) // 2", "parent = i // 2", 2),
         Bug("(2 * i + 1, 2 * i + 2)", "(2 * i + 1,)", 2),
@@ -107,7 +108,8 @@ def _bugs(sign: str) -> tuple[Bug, ...]:
         Bug("        del self.places[name]\n", "", 1),
         Bug("        self.entries[i][0] = rank\n", "        self.entries[i][0] += rank\n", 1),
         Bug("        self.up(i)\n        self.down(self.places[name])\n", "        self.up(i)\n", 3),
-        Bug("        if i < len(self.entries):\n            self.up(i)", "        if i <= len(self.entries):\n            self.up(i)", 1),
+        Bug("        if i < len(self.entries):\n            self.up(i)",
+            "        if i <= len(self.entries):\n            self.up(i)", 1),
         Bug("child < len(self.entries) and", "child < len(self.entries) - 1 and", 3),
     )  # fmt: skip
 
@@ -145,10 +147,12 @@ def _make(random: Random, level: int) -> Problem:
         function,
         {"operations": "a list of [kind, name, rank]: two strings and an integer"},
         f"""
-        A waiting list, worked through operation by operation. 'come': the name joins with that rank; if it waits already,
-        it only gets the new rank, and keeps the moment at which it joined. 'go': the name leaves, if it waits (one that comes
-        back later joins anew). 'serve': of those that wait, the one with the {"greatest" if high else "smallest"} rank is
-        served and leaves; among equal ranks the one that joined first. If none waits, {nobody!r} is served.
+        A waiting list, worked through operation by operation. 'come': the name joins with that rank; if it waits
+        already,
+        it only gets the new rank, and keeps the moment at which it joined. 'go': the name leaves, if it waits (one
+        that comes
+        back later joins anew). 'serve': of those that wait, the one with the {"greatest" if high else "smallest"}
+        rank is served and leaves; among equal ranks the one that joined first. If none waits, {nobody!r} is served.
         The result is the list of those that were served, in order.
         """,
         _SOURCE.replace("FUNCTION", function).replace("NOBODY", nobody).replace("SIGN", sign),

@@ -142,7 +142,8 @@ def broken(generator: str, level: int, random: Random, program: Program) -> Prob
 
 
 def _chosen(program: Program, source: str, right: Callable[..., Any], level: int, random: Random) -> list[Bug]:
-    """As many bugs as the level has, of its hardness; each one shows alone. The one that shows most often comes first."""
+    """As many bugs as the level has, of its hardness; each one shows alone. The one that shows most often comes "
+    "first."""
     count = {1: 1, 2: 1, 3: 2, 4: 2, 5: 3}[level]
     hardest = {1: 1, 2: 3, 3: 2, 4: 3, 5: 3}[level]
     least = 2 if level in (2, 4) else 1

@@ -118,12 +118,14 @@ def _make(random: Random, level: int) -> Problem:
         function,
         {"grid": "a list of strings of the same length, a character for each cell"},
         f"""
-        A region is a greatest set of cells with the same letter that hang together: from each one can go to each other over
+        A region is a greatest set of cells with the same letter that hang together: from each one can go to each
+        other over
         cells of the set, each of which shares {touch} with the next. Cells with {empty!r} are empty and belong to none.
-        For each region the result has [letter, size, border, box]: how many cells it has, how many sides of its cells are
-        not sides of another cell of the region too, and how many cells the smallest upright rectangle around it has. The
-        list is sorted by size, greatest first; equal sizes by letter, and then by border, smallest first. What is equal in
-        all of these stays in the order of the topmost, and of those the leftmost, cell of the regions.
+        For each region the result has [letter, size, border, box]: how many cells it has, how many sides of its cells
+        are
+        not sides of another cell of the region too, and how many cells the smallest upright rectangle around it has.
+        The list is sorted by size, greatest first; equal sizes by letter, and then by border, smallest first. What is
+        equal in all of these stays in the order of the topmost, and of those the leftmost, cell of the regions.
         """,
         _SOURCE.replace("FUNCTION", function).replace("EMPTY", empty).replace("NEIGHBOURS", repr(steps)),
         _bugs(steps, empty),

@@ -86,7 +86,8 @@ def _bugs(mark: str, yes: str) -> tuple[Bug, ...]:
         Bug(f'char == "{mark}" and not quoted', f'char == "{mark}"', 2),
         Bug('if char == "," and not quoted:', 'if char == ",":', 2),
         Bug('            items.append(item)\n            item = ""\n', "            items.append(item)\n", 1),
-        Bug("    if item.strip() or items:\n        items.append(item)\n", "    if item.strip():\n        items.append(item)\n", 3),
+        Bug("    if item.strip() or items:\n        items.append(item)\n",
+            "    if item.strip():\n        items.append(item)\n", 3),
         Bug("    if item.strip() or items:\n        items.append(item)\n", "", 1),
         Bug("[value_of(item.strip()) for item in items]", "[item.strip() for item in items]", 1),
         Bug("items_of(text[1:-1])", "items_of(text[1:])", 1),
@@ -95,7 +96,8 @@ def _bugs(mark: str, yes: str) -> tuple[Bug, ...]:
         Bug('text[1:] if text[:1] in ("-", "+") else text', "text", 2),
         Bug("section = settings.setdefault(line[1:-1].strip(), {})", "section = settings[line[1:-1].strip()] = {}", 3),
         Bug('line.partition("=")', 'line.rpartition("=")', 3),
-        Bug("            section[name.strip()] = True\n            continue\n", "            section[name.strip()] = True\n", 1),
+        Bug("            section[name.strip()] = True\n            continue\n",
+            "            section[name.strip()] = True\n", 1),
         Bug("name = name[:-1].strip()", "name = name[:-1]", 2),
         Bug("before + [value_of(value.strip())]", "before + [value.strip()]", 2),
         Bug("section.get(name, [])", "section[name]", 1),
@@ -159,17 +161,24 @@ def _make(random: Random, level: int) -> Problem:
         function,
         {"lines": "a list of strings, the lines of a file"},
         f"""
-        The result is a dict from the name of each section to a dict of its settings. The section {first!r} is always there;
+        The result is a dict from the name of each section to a dict of its settings. The section {first!r} is always
+        there;
         lines belong to it until another begins. From {mark} on, unless it stands between double quotes, a line is a
-        comment; comments and white space around a line are dropped, and empty lines mean nothing. <name> begins a section,
-        or goes on with it if it was there before; white space around its name is dropped. Any other line sets something:
-        what stands before its first = is the name, what comes after is the value, both without white space around them. A
-        line without = sets its whole text as a name to True. If the name ends with +, that sign (and white space before it)
-        is not part of the name, and the value is put at the end of a list: the list that the name has so far, an empty one
-        if it has nothing, or one with what it has if that is no list; an added list is one item.
-        A value is, in this order: in [ and ], a list of values, split at the commas that are not between double quotes, without
-        white space around them (nothing between the brackets: an empty list; otherwise one item more than commas); between
-        two double quotes, the string between them; {yes} or {no}, in any mixture of capitals and small letters, True or False;
+        comment; comments and white space around a line are dropped, and empty lines mean nothing. <name> begins a
+        section, or goes on with it if it was there before; white space around its name is dropped. Any other line sets
+        something:
+        what stands before its first = is the name, what comes after is the value, both without white space around
+        them. A
+        line without = sets its whole text as a name to True. If the name ends with +, that sign (and white space
+        before it)
+        is not part of the name, and the value is put at the end of a list: the list that the name has so far, an
+        empty one if it has nothing, or one with what it has if that is no list; an added list is one item.
+        A value is, in this order: in [ and ], a list of values, split at the commas that are not between double
+        quotes, without
+        white space around them (nothing between the brackets: an empty list; otherwise one item more than commas);
+        between
+        two double quotes, the string between them; {yes} or {no}, in any mixture of capitals and small letters, True
+        or False;
         digits with or without one + or - before them, an integer; anything else, also nothing, the string as it stands.
         """,
         source,

@@ -78,7 +78,8 @@ _BUGS = (
         Bug("if day > end:", "if day >= end:", 2),
         Bug("balances.append((balance, since, day))\n        since = day\n        balance += cents\n",
             "balances.append((balance + cents, since, day))\n        since = day\n        balance += cents\n", 3),
-        Bug("        since = day\n        balance += cents\n", "        since = since or day\n        balance += cents\n", 2),
+        Bug("        since = day\n        balance += cents\n",
+            "        since = since or day\n        balance += cents\n", 2),
         Bug("if counted > FREE:", "if counted >= FREE:", 1),
         Bug("        lowest = min(lowest, balance)\n", "        lowest = min(0, balance)\n", 1),
         Bug("lowest = opening\n", "lowest = 0\n", 2),
@@ -120,19 +121,25 @@ def _make(random: Random, level: int) -> Problem:
         function,
         {
             "opening": "the balance at first, in cents, an integer",
-            "bookings": "a list of [day, cents]: a date such as '2024-05-31', and an integer, negative for what is paid out",
+            "bookings": "a list of [day, cents]: a date such as '2024-05-31', and an integer, negative for what is "
+            "paid out",
             "closing_day": "a date like these",
         },
         f"""
-        The bookings are made in the order of their days (those of one day in the order of the list); those after the closing
-        day are left out. Each changes the balance by its cents; from booking number {free + 1} on (counted in the order in
-        which they are made) each costs a fee of {fee} cents besides, taken from the balance at once. Interest at {rate} percent
-        a year is charged for each day on which the account is overdrawn: a negative balance after a booking counts for the
-        days from that booking's day to the day of the next booking, and after the last one to the closing day; a year has
+        The bookings are made in the order of their days (those of one day in the order of the list); those after the
+        closing
+        day are left out. Each changes the balance by its cents; from booking number {free + 1} on (counted in the
+        order in
+        which they are made) each costs a fee of {fee} cents besides, taken from the balance at once. Interest at
+        {rate} percent
+        a year is charged for each day on which the account is overdrawn: a negative balance after a booking counts
+        for the
+        days from that booking's day to the day of the next booking, and after the last one to the closing day; a year
+        has
         365 days always. (The time before the first booking is free.) All interest is added up exactly, rounded to whole
         cents once, halves up, and taken from the balance at the end.
-        The result is [balance at the end, lowest balance, interest, months]: the lowest is that of the opening and of the
-        balances after each booking with its fee, before interest; months is a list of [month, cents], such as
+        The result is [balance at the end, lowest balance, interest, months]: the lowest is that of the opening and of
+        the balances after each booking with its fee, before interest; months is a list of [month, cents], such as
         ['2024-05', -1200], for each month with bookings, in order: the sum of their cents, without fees.
         """,
         source,

@@ -76,7 +76,8 @@ def _bugs(end: str) -> tuple[Bug, ...]:
         Bug("        if not self.lots.get(item):\n            self.lots.pop(item, None)\n", "", 2),
         Bug("min(count, house.held(item))", "count", 2),
         Bug("self.profit = 0", "self.profit = None", 1),
-        Bug("            self.refused.append(item)\n            return\n", "            self.refused.append(item)\n            count = self.held(item)\n", 2),
+        Bug("            self.refused.append(item)\n            return\n",
+            "            self.refused.append(item)\n            count = self.held(item)\n", 2),
         Bug("count * price for lots", "price for lots", 1),
         Bug("self.lots.get(item, [])", "self.lots[item]", 1),
     )  # fmt: skip
@@ -108,12 +109,15 @@ def _make(random: Random, level: int) -> Problem:
         function,
         {"operations": "a list of [kind, item, count, price]: a string, a string, and two integers, count at least 1"},
         f"""
-        Work through the operations. 'buy': so many of the item are bought at that price each; they are a lot, or are added
-        to the lot of that item that was bought last, if that has the same price (and something is left of it). 'sell': so
-        many are sold at that price each, from the lots that were bought {"first" if first else "last"}; the profit grows
-        by price minus what each had cost. If there are not that many of the item, nothing is sold, and the item is noted
-        as refused. 'lose': the same as selling them at the price 0, but if there are fewer, those that are there are lost
-        (of an item that is not there: none). What its price says does not matter.
+        Work through the operations. 'buy': so many of the item are bought at that price each; they are a lot, or are
+        added to the lot of that item that was bought last, if that has the same price (and something is left of it).
+        'sell': so
+        many are sold at that price each, from the lots that were bought {"first" if first else "last"}; the profit
+        grows
+        by price minus what each had cost. If there are not that many of the item, nothing is sold, and the item is
+        noted
+        as refused. 'lose': the same as selling them at the price 0, but if there are fewer, those that are there are
+        lost (of an item that is not there: none). What its price says does not matter.
         The result is a dict: 'profit'; 'value', what all that is still there had cost; 'stock', a dict from each item
         that is there to how many there are; 'refused', the list of items noted, in order, each as often as it was.
         """,

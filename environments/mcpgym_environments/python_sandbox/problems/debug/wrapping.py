@@ -105,12 +105,15 @@ def _make(random: Random, level: int) -> Problem:
         function,
         {"text": "a string", "width": "how many characters a line has at most (at least 1)"},
         f"""
-        Each line of the text (split at newlines) is a paragraph, set by itself. A paragraph is split at white space into
-        words; a word longer than width is cut into pieces of width characters and a last, shorter one, which are words of
-        their own. Lines are filled one after the other: as many words as fit with one sign between each two. All lines of
+        Each line of the text (split at newlines) is a paragraph, set by itself. A paragraph is split at white space
+        into words; a word longer than width is cut into pieces of width characters and a last, shorter one, which are
+        words of
+        their own. Lines are filled one after the other: as many words as fit with one sign between each two. All
+        lines of
         a paragraph but the last are made exactly width characters long, by repeating {mark} in the gaps: as evenly as
         possible, gaps further left get the additional ones; a line of a single word stays as it is. In the last line
-        there is just {mark} in each gap. A paragraph without words gives one empty line. The result is the list of lines.
+        there is just {mark} in each gap. A paragraph without words gives one empty line. The result is the list of
+        lines.
         """,
         _SOURCE.replace("FUNCTION", function).replace("FILL", fill),
         tuple(bug._replace(right=bug.right.replace("FILL", fill)) for bug in _BUGS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcpgym_environments.python_sandbox.problems.function import (
+    date_rules,
     grid_machine,
     intervals,
     keeping,
@@ -12,7 +13,6 @@ from mcpgym_environments.python_sandbox.problems.function import (
     schedule,
     small_language,
     text_steps,
-    date_rules,
 )
 from mcpgym_environments.python_sandbox.problems.problem import Generator
 

@@ -139,14 +139,17 @@ def _adding(random: Random, level: int) -> Problem:
     begins = (
         "If the given day is not a working day, begin at the next working day after it."
         if start_moves
-        else "The given day itself need not be a working day. If count is 0, the result is the given day if it is a working "
+        else "The given day itself need not be a working day. If count is 0, the result is the given day if it is a "
+        "working "
         "day, and otherwise the next working day after it."
     )
     wanted = Wanted(
         function,
         parameters,
-        f"All days of the week but {names} are working days{', unless they are holidays' * closing}. {begins} Otherwise, or "
-        f"from there, go on by count working days: forward, or backward where count is negative. Only the working days on "
+        f"All days of the week but {names} are working days{', unless they are holidays' * closing}. {begins} "
+        f"Otherwise, or "
+        f"from there, go on by count working days: forward, or backward where count is negative. Only the working "
+        f"days on "
         f"the way are counted, not the one where you begin.",
         "the day that is reached, a string like the given one.",
         reference,
@@ -155,7 +158,8 @@ def _adding(random: Random, level: int) -> Problem:
         _ADD.format(
             function=function, parameters=", ".join(parameters), holidays="holidays" if closing else "()", free=free,
             first=("if True" if start_moves else "if count == 0")
-            + f":\n        while day.weekday() in {free} or day.isoformat() in holidays:\n            day += timedelta(days=1)",
+            + f":\n        while day.weekday() in {free} or day.isoformat() in holidays:\n            day += "
+            f"timedelta(days=1)",
         ),
         ("days=1 if count > 0 else -1", "days=1"),
     )  # fmt: skip
@@ -205,9 +209,12 @@ def _recurring(random: Random, level: int) -> Problem:
         function,
         {"first": "a date, a string such as '2024-05-31'", "last": "a date like it; it may be before first",
          "holidays": "a list of dates like these"},
-        f"A meeting is planned for the {which} {_DAYS[weekday]} of every month. Take those that are planned for a day from "
-        f"first to last, both included. Nobody meets on a {names.replace(' and ', ' or a ')} or on a holiday: such a meeting "
-        f"is moved {'forward (later)' if direction > 0 else 'backward (earlier)'}, day by day, to the nearest day on which "
+        f"A meeting is planned for the {which} {_DAYS[weekday]} of every month. Take those that are planned for a day "
+        f"from "
+        f"first to last, both included. Nobody meets on a {names.replace(' and ', ' or a ')} or on a holiday: such a "
+        f"meeting "
+        f"is moved {'forward (later)' if direction > 0 else 'backward (earlier)'}, day by day, to the nearest day on "
+        f"which "
         f"one can meet, even if that lies beyond first or last.",
         "the days of the meetings, in the order in which they are planned, a list of strings like the given dates (two "
         "meetings may fall on one day).",
@@ -271,8 +278,10 @@ def _paying(random: Random, level: int) -> Problem:
     names = " or a ".join(_DAYS[day] for day in free)
     way = ("next (later)", "last (earlier)") if direction > 0 else ("last (earlier)", "next (later)")
     lines = [
-        "Payments are due every so many months after a first day: payment number k (from 1 to count) is due k * months months "
-        "after start, on the same day of the month, or on the last day of that month if the month is too short. The days of "
+        "Payments are due every so many months after a first day: payment number k (from 1 to count) is due k * "
+        "months months "
+        "after start, on the same day of the month, or on the last day of that month if the month is too short. The "
+        "days of "
         "later payments are not affected by an earlier short month."
     ]
     if month_end:
@@ -281,11 +290,12 @@ def _paying(random: Random, level: int) -> Problem:
         f"No payment is made on a {names} or on a holiday: it is moved to the {way[0]} day on which one can pay."
     )
     if modified:
-        lines.append(f"But if that day lies in another month, it is moved to the {way[1]} such day instead, counted from the "
-                     f"day on which it is due, whatever month that lies in.")  # fmt: skip
+        lines.append(f"But if that day lies in another month, it is moved to the {way[1]} such day instead, counted "
+                     f"from the day on which it is due, whatever month that lies in.")  # fmt: skip
     wanted = Wanted(
         function,
-        {"start": "a date, a string such as '2024-05-31'", "months": "how many months lie between two payments (1 or more)",
+        {"start": "a date, a string such as '2024-05-31'",
+         "months": "how many months lie between two payments (1 or more)",
          "count": "how many payments there are (0 or more)", "holidays": "a list of dates like start"},
         "\n".join(lines),
         "the days on which the payments are made, in order of their numbers, a list of strings like start.",

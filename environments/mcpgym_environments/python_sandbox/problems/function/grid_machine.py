@@ -49,7 +49,8 @@ _BORDERS = {
         "            if (r, c) not in cells: break",
     ),
     "turn": (
-        "At the border a walker that would leave the grid stays where it is and turns back (the opposite direction); if "
+        "At the border a walker that would leave the grid stays where it is and turns back (the opposite direction); "
+        "if "
         "it had more than one cell to go in this step, the rest is left out.",
         "            if (r, c) not in cells: facing = (facing + 2) % 4; break",
     ),
@@ -142,7 +143,8 @@ def _make(random: Random, level: int) -> Problem:
         for kind, turn, length in zip(kinds, turns, lengths, strict=True)
     )
     rules = (
-        "A walker stands on a cell of a grid and looks N (up, to smaller rows), E (right), S (down) or W (left). In each "
+        "A walker stands on a cell of a grid and looks N (up, to smaller rows), E (right), S (down) or W (left). In "
+        "each "
         "step it does what the cell on which it stands says (turns are by a quarter, back is half a turn)"
         + (":\n" if jumps else ", then goes one cell forward:\n")
         + table
@@ -151,8 +153,10 @@ def _make(random: Random, level: int) -> Problem:
     )
     if two:
         rules += (
-            "\nThere are one or two walkers, which take the steps in turns, the first begins: steps counts the steps of all "
-            "together. A walker does not enter a cell where another stands: it stays in front of it and looks on in the "
+            "\nThere are one or two walkers, which take the steps in turns, the first begins: steps counts the steps "
+            "of all "
+            "together. A walker does not enter a cell where another stands: it stays in front of it and looks on in "
+            "the "
             "same direction; the rest of its way in this step is left out."
         )
     elif jumps:

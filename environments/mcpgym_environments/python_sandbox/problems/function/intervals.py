@@ -119,7 +119,8 @@ def _merging(random: Random, level: int) -> Problem:
              f"other (such as {[0, 3]} and {[3 + closed, 5]})."]  # fmt: skip
     if gap:
         lines.append(
-            f"Join them also when at most {gap} whole number{'s' * (gap > 1)} between them {'is' if gap == 1 else 'are'} "
+            f"Join them also when at most {gap} whole number{'s' * (gap > 1)} between them "
+            f"{'is' if gap == 1 else 'are'} "
             f"uncovered: the gap then belongs to the joined interval."
         )
     if level >= 2:
@@ -203,7 +204,8 @@ def _weighing(random: Random, level: int) -> Problem:
         f"Intervals are half-open: [2, 4, w] covers 2 and 3 and has the weight w; the first number is always below the "
         f"second. The level at a whole number is {said} of the intervals that cover it"
         + (" (their weights do not matter)" if take == "number" else "")
-        + ", and 0 where none does.\nFind the longest stretches of one and the same level. Stretches with a level below "
+        + ", and 0 where none does.\nFind the longest stretches of one and the same level. Stretches with a level "
+        "below "
         f"{least} are left out."
     )
     if window:
@@ -225,7 +227,8 @@ def _weighing(random: Random, level: int) -> Problem:
             window_line="if low < window[0] or high > window[1]: continue" if window else "pass",
             start_value=0, combine=combine, keep=f"total >= {least}",
         ),
-        (f"total >= {least}", f"total > {least}") if window else ("and segments[-1][2] == total", "and segments[-1][2] <= total"),
+        (f"total >= {least}", f"total > {least}") if window
+        else ("and segments[-1][2] == total", "and segments[-1][2] <= total"),
     )  # fmt: skip
     return written("intervals", level, wanted)
 

@@ -17,7 +17,8 @@ _WORDS: dict[Policy, str] = {
     "oldest": "the key that was put in first (putting a key that is there again does not change its place)",
     "unused": "the key whose last use (put or successful get) is longest ago",
     "newest": "the key, of those that were there before, whose last use (put or successful get) is the most recent",
-    "rarest": "the key with the fewest uses (puts and successful gets since it came in); among equals the one whose last "
+    "rarest": "the key with the fewest uses (puts and successful gets since it came in); among equals the one whose "
+    "last "
     "use is longest ago",
     "smallest": "the key with the smallest value; among equals the one that comes first in the alphabet",
 }
@@ -203,7 +204,8 @@ def _make(random: Random, level: int) -> Problem:
 
     lines = [
         "A store keeps values under keys. Work through the operations in order:",
-        "- ['put', key, value] keeps the value (an integer, at least 1) under the key (a small letter), in place of what was "
+        "- ['put', key, value] keeps the value (an integer, at least 1) under the key (a small letter), in place of "
+        "what was "
         "there under it, if anything. It gives no result.",
         f"- ['get', key] gives the value under the key, or {missing!r} if there is none.",
     ]
@@ -211,28 +213,36 @@ def _make(random: Random, level: int) -> Problem:
         lines.append("- ['drop', key] removes the key and gives 1, or gives 0 if it was not there.")
     if by_size:
         lines.append(
-            "A value takes up as much room as it says: a 5 takes 5. All together never take more than capacity. A put of a "
-            "key that is there removes that key first, and the key then counts as new. If the value alone is greater than "
+            "A value takes up as much room as it says: a 5 takes 5. All together never take more than capacity. A put "
+            "of a "
+            "key that is there removes that key first, and the key then counts as new. If the value alone is greater "
+            "than "
             "capacity, nothing else happens. Otherwise, as long as there is not enough room, this key is thrown out: "
             f"{_WORDS[policy]}. Then the value is put in."
         )
     else:
         lines.append(
-            f"There are never more than capacity keys. When a new key is put in and there is no room, one is thrown out first: "
+            f"There are never more than capacity keys. When a new key is put in and there is no room, one is thrown "
+            f"out first: "
             f"{_WORDS[policy]}. Putting a key that is there throws nothing out."
         )
     if life:
         lines.append(
-            f"A key lives for {life} operations after its last put: if that put was operation number p, counted over all "
+            f"A key lives for {life} operations after its last put: if that put was operation number p, counted over "
+            f"all "
             f"operations from the first, the key is gone, before anything else happens, in operation p + {life + 1}. "
             f"Gets do not make it live longer."
         )
     if second_size:
         lines.append(
-            f"What is thrown out goes to a second store, which has room for {second_size} and throws out for good what came "
-            f"into it first. Keys there go on ageing and are gone at the same time as they would have been in the first. "
-            f"A get that finds its key only there gives the value, takes it out of the second store, and puts it into the "
-            f"first exactly like a put in this operation (so it counts as put now, and another key may move to the second). "
+            f"What is thrown out goes to a second store, which has room for {second_size} and throws out for good "
+            f"what came "
+            f"into it first. Keys there go on ageing and are gone at the same time as they would have been in the "
+            f"first. "
+            f"A get that finds its key only there gives the value, takes it out of the second store, and puts it into "
+            f"the "
+            f"first exactly like a put in this operation (so it counts as put now, and another key may move to the "
+            f"second). "
             f"A put of a key that is in the second store removes it there first. A drop looks in both."
         )
     wanted = Wanted(

@@ -1,4 +1,5 @@
-"""How a generator of functions becomes a problem: it says the rules, the inputs and the right function; the rest is here."""
+"""How a generator of functions becomes a problem: it says the rules, the inputs and the right function; the rest is "
+"here."""
 
 from __future__ import annotations
 

@@ -114,15 +114,18 @@ def _integers(random: Random, level: int) -> Problem:
     sign = f"A negative number gets the sign {minus} in front of the numeral of its absolute value."
     if level == 3:
         rules = (
-            f"Write an integer in base -{base} (minus {base}): the last digit counts 1, the one before it -{base}, then "
-            f"{base * base}, then -{base**3}, and so on. The digits: {table}. Every integer has exactly one numeral that "
+            f"Write an integer in base -{base} (minus {base}): the last digit counts 1, the one before it -{base}, "
+            f"then "
+            f"{base * base}, then -{base**3}, and so on. The digits: {table}. Every integer has exactly one numeral "
+            f"that "
             f"does not begin with {digits[0]}, without any sign; that of 0 is {digits[0]}."
         )
         reference, source = negative, _NEGATIVE
         mistake = ("number = (number - digit) // -", "number = number // -")
     elif level == 2:
         rules = (
-            f"Write an integer in base {base} without a zero: the digits are {table}; the last one counts once, the one "
+            f"Write an integer in base {base} without a zero: the digits are {table}; the last one counts once, the "
+            f"one "
             f"before it {base} times, the one before that {base * base} times, and so on. Every positive integer has "
             f"exactly one such numeral; that of 0 is the empty string. {sign}"
         )
@@ -199,7 +202,8 @@ def _fractions(random: Random, level: int) -> Problem:
         return ([[random.randint(-30, 30), denominator] for denominator in denominators],)
 
     def inputs(random: Random) -> Iterator[Arguments]:
-        edges = [[0, 7], [6, 3], [1, base], [-1, base * base], [1, base - 1 or 3], [-5, 7], [1, 97], [4, 6], [base + 1, 1],
+        edges = [[0, 7], [6, 3], [1, base], [-1, base * base], [1, base - 1 or 3], [-5, 7], [1, 97], [4, 6],
+                 [base + 1, 1],
                  [1, base * 7 * base]]  # fmt: skip
         if adding:
             yield ([],)
@@ -215,8 +219,10 @@ def _fractions(random: Random, level: int) -> Problem:
     lines = [
         f"Write {'the sum of fractions' if adding else 'a fraction'} exactly, in base {base} with the digits {table}.",
         f"First the whole part (a single {digits[0]} where it is zero, otherwise without leading zeros). If the "
-        f"{'sum' if adding else 'fraction'} is not a whole number, then {point} and the digits behind the point. If those "
-        f"never end, then the repeating part is written once, in {opening} and {closing}, as short and as early as can be; "
+        f"{'sum' if adding else 'fraction'} is not a whole number, then {point} and the digits behind the point. If "
+        f"those "
+        f"never end, then the repeating part is written once, in {opening} and {closing}, as short and as early as "
+        f"can be; "
         f"what comes before it stands in front of it. If they end, there are no brackets and no trailing {digits[0]}.",
         f"A negative value gets the sign {minus} in front of the text of its absolute value.",
     ]
@@ -234,7 +240,8 @@ def _fractions(random: Random, level: int) -> Problem:
         "the text, a string.",
         many if adding else one,
         inputs,
-        [([[1, 6], [1, 7]],) if adding else (random.randint(-40, -2), random.choice((6, 7, 12, 14))), example(random, 2)],
+        [([[1, 6], [1, 7]],) if adding else (random.randint(-40, -2), random.choice((6, 7, 12, 14))),
+         example(random, 2)],
         _FRACTION.format(
             digits=digits, base=base, function=function, minus=minus, point=point, opening=opening, closing=closing,
             parameters="terms" if adding else "numerator, denominator",

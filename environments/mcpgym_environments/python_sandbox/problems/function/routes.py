@@ -59,10 +59,10 @@ class Rules:
     ) -> tuple[int, list[str]] | None:
         """The cheapest route, of those the one with the fewest roads, of those the first in the alphabet."""
         near: dict[str, list[tuple[str, int]]] = {}
-        for a, b, *cost in roads:
-            near.setdefault(a, []).append((b, cost[0] if cost else 1))
+        for a, b, *rest in roads:
+            near.setdefault(a, []).append((b, rest[0] if rest else 1))
             if not self.one_way:
-                near.setdefault(b, []).append((a, cost[0] if cost else 1))
+                near.setdefault(b, []).append((a, rest[0] if rest else 1))
         heap: list[tuple[int, int, tuple[str, ...], int]] = [(0, 0, (start,), 0)]
         done: set[tuple[str, int]] = set()
         while heap:
@@ -150,13 +150,14 @@ def _make(random: Random, level: int) -> Problem:
         "start": "the name of the place where one begins",
         "goal": "the name of the place to be reached; it may be the start, and either may be on no road",
     }
-    lines = [f"Roads are used {'only from their first place to their second' if rules.one_way else 'in both directions'}. "
+    ways = "only from their first place to their second" if rules.one_way else "in both directions"
+    lines = [f"Roads are used {ways}. "
              f"Find the route from start to goal "
              f"{'that is cheapest' if rules.weighted else 'with the fewest roads'}."]  # fmt: skip
     if rules.tolls:
         parameters["tolls"] = "a dict, name of a place to an integer"
-        lines.append("Each time one comes to a place with a toll, that is added to the cost (not for the start, where one is "
-                     "already; for the goal too).")  # fmt: skip
+        lines.append("Each time one comes to a place with a toll, that is added to the cost (not for the start, "
+                     "where one is already; for the goal too).")  # fmt: skip
     if rules.passes:
         parameters["passes"] = "how many passes one has (0 or more)"
         lines.append(
@@ -167,8 +168,10 @@ def _make(random: Random, level: int) -> Problem:
     if rules.period > 1:
         parameters["gates"] = "a list of names of places"
         lines.append(
-            f"Costs (and tolls) are times: one starts at time 0, a road takes its cost, and a toll is waited for on arrival. A "
-            f"place in gates can be left, from then on, only at times that are multiples of {rules.period} (0 is one): one "
+            f"Costs (and tolls) are times: one starts at time 0, a road takes its cost, and a toll is waited for on "
+            f"arrival. A "
+            f"place in gates can be left, from then on, only at times that are multiples of {rules.period} (0 is "
+            f"one): one "
             f"waits there until then. At the goal one does not wait. The cost of a route is the time at which it ends."
         )
     ties = [
@@ -181,13 +184,13 @@ def _make(random: Random, level: int) -> Problem:
     if level == 1:
         lines[-1] = "Among equals take the one whose list of places comes first (as Python compares lists)."
     places = "the list of the places on the way, start and goal included"
-    returned = "[cost, how many roads]"
+    returned, result = "[cost, how many roads]", "[total, length]"
     if rules.period > 1:  # with waiting the cheapest way to a place may not be the first part of the best way on
-        returned = "the cost, an integer"
+        returned, result = "the cost, an integer", "total"
     elif level == 1:
-        returned = places
+        returned, result = places, "path"
     elif whole:
-        returned = f"[cost, places], where places is {places}"
+        returned, result = f"[cost, places], where places is {places}", "[total, path]"
     wanted = Wanted(
         function,
         parameters,
@@ -200,9 +203,10 @@ def _make(random: Random, level: int) -> Problem:
             function=function, parameters=", ".join(parameters), cost="cost[0]" if cost[1] else "1",
             both="pass" if rules.one_way else "near.setdefault(b, []).append((a, cost))",
             choices="(0, 1)" if rules.passes else "(0,)", limit="passes" if rules.passes else "0",
-            gate=f"if place in gates: leave = -(-leave // {rules.period}) * {rules.period}" if rules.period > 1 else "pass",
+            gate=f"if place in gates: leave = -(-leave // {rules.period}) * {rules.period}"
+            if rules.period > 1 else "pass",
             reduced="-(-cost // 2)" if rules.halved else "0", toll=" + tolls.get(other, 0)" if rules.tolls else "",
-            nothing=nothing, result="path" if level == 1 else "total" if rules.period > 1 else "[total, path]" if whole else "[total, length]",
+            nothing=nothing, result=result,
         ),
         ("(0, 0, [start])", "(0, 0, [])") if level == 1
         else ("cost = cost[0]", "cost = 1") if level == 2

@@ -102,12 +102,14 @@ def _encoding(random: Random, level: int) -> Problem:
         lines.append(f"But a run of fewer than {least} characters is written out as it is, character by character.")
     if level >= 3:
         lines.append(
-            f"A run of more than {longest} characters is cut first, from its start, into pieces of {longest} and a last "
+            f"A run of more than {longest} characters is cut first, from its start, into pieces of {longest} and a "
+            f"last "
             f"piece with what remains, and each piece is written like a run of its own."
         )
     if level == 4:
         lines.append(
-            f"The text may hold digits and {escape}: each of these characters is written with a {escape} in front of it "
+            f"The text may hold digits and {escape}: each of these characters is written with a {escape} in front of "
+            f"it "
             f"wherever it stands for itself, in a counted run (once) as well as written out."
         )
     if joint:
@@ -198,7 +200,8 @@ def _decoding(random: Random, level: int) -> Problem:
         f"Expand a packed text. A letter stands for itself. A group in brackets {opening}…{closing} with the decimal "
         f"number behind it stands for what the group holds, expanded, {how}; 0 leaves it out. Without a number it is "
         f"{default}. Groups may hold groups.\n"
-        f"If the expanded text has more than {longest} characters, or if any group with its number, as it stands in the "
+        f"If the expanded text has more than {longest} characters, or if any group with its number, as it stands in "
+        f"the "
         f"text, expands to more than {longest} (even one that another group leaves out), the result is {long!r} "
         f"instead. Numbers may be large: do not build what is too long.",
         "the expanded text, a string.",

@@ -166,7 +166,8 @@ def _make(random: Random, level: int) -> Problem:
         )
     if rules.setup:
         lines.append(
-            f"When the last job of a worker had another colour, the job begins with {rules.setup} units of changing over: it "
+            f"When the last job of a worker had another colour, the job begins with {rules.setup} units of changing "
+            f"over: it "
             f"starts then, and takes that much longer. A worker's first job needs none."
         )
     parameters = {"jobs": f"a list of [{', '.join(fields)}]: " + "; ".join(described)}

@@ -276,7 +276,8 @@ def _make(random: Random, level: int) -> Problem:
         rules.append(
             "Operators that bind equally are applied from left to right."
             if not right
-            else f"Operators that bind equally are applied from left to right, but {' '.join(right)} from right to left "
+            else f"Operators that bind equally are applied from left to right, but {' '.join(right)} from right to "
+            f"left "
             f"(2 {right[0]} 3 {right[0]} 4 is 2 {right[0]} (3 {right[0]} 4), where the brackets show the order)."
         )
     if language.brackets:
@@ -288,7 +289,8 @@ def _make(random: Random, level: int) -> Problem:
         )
     if language.variables:
         rules.append(
-            f"A program is a list of lines. A line like x {equals} 3 works out what stands on the right and keeps it in a "
+            f"A program is a list of lines. A line like x {equals} 3 works out what stands on the right and keeps it "
+            f"in a "
             f"variable, named by one small letter; any other line is an expression whose value is a result. A variable "
             f"that has no value yet is 0."
         )
@@ -304,7 +306,8 @@ def _make(random: Random, level: int) -> Problem:
         function,
         {"lines": "the program, a list of strings"} if language.variables else {"expression": "a string"},
         "\n".join(rules),
-        "the results, a list of integers, in the order of their lines." if language.variables else "its value, an integer.",
+        "the results, a list of integers, in the order of their lines." if language.variables else "its value, an "
+        "integer.",
         many if language.variables else one,
         inputs,
         [example(random, size) for size in (2, 3)],

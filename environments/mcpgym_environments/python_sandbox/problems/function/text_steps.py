@@ -184,7 +184,8 @@ def _make(random: Random, level: int) -> Problem:
         reference,
         _inputs,
         [(_line(random, random.randint(5, 9)),) for _ in range(2)],
-        f"def {function}(line):\n    words = [w for w in line.split(' ') if w]\n{body}\n    return {joint!r}.join(words)",
+        f"def {function}(line):\n    words = [w for w in line.split(' ') if w]\n{body}\n    return "
+        f"{joint!r}.join(words)",
         mistake,
     )
     return written("text-steps", level, wanted)
