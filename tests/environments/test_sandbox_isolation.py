@@ -266,6 +266,14 @@ def test_landlock_needs_no_namespaces() -> None:
     assert told["facts"]["isolation"] == "landlock"
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can try what root of a container may do")
+def test_root_of_a_container_that_allows_namespaces_has_them() -> None:
+    told = refusal("namespaces", "docker")
+    if "facts" not in told:
+        skip(Unavailable(told["reason"], told["remedy"]))
+    assert told["facts"]["isolation"] == "namespaces"
+
+
 @pytest.mark.parametrize(
     ("why", "settings", "reason", "remedy"),
     [

@@ -72,7 +72,7 @@ def main(control: socket.socket, server: int) -> int:
         else:
             from mcpgym_environments.python_sandbox.jail import namespaces
 
-            namespaces.enter(as_root=order["users"] is not None)
+            namespaces.enter(order["users"])
         this = os.pidfd_open(os.getpid())
         child = os.fork()
         if child == 0:

@@ -46,26 +46,52 @@ KEPT = frozenset((system_calls.CAP_SETUID, system_calls.CAP_SETGID))
 """What a root fork server goes on with: it only has to become other users."""
 
 
-def enter(as_root: bool) -> None:
+def enter(throw_away: tuple[int, int] | None) -> None:
     """Leave the machine's namespaces; the first process forked afterwards is process 1 of the new ones.
+
+    Args:
+        throw_away: the user ids that a root server's sessions get; None for an ordinary user.
 
     Raises:
         Refused: with the reason and what would allow it.
     """
-    flags = ALL if as_root else ALL | CLONE_NEWUSER
     user, group = os.getuid(), os.getgid()
     try:
-        system_calls.unshare(flags)
-    except OSError as error:
-        raise _no_namespaces(error, as_root) from None
-    if not as_root:
-        try:
+        if throw_away is None:
+            system_calls.unshare(ALL | CLONE_NEWUSER)
             map_user(user, group)
-        except OSError as error:
-            raise Refused(
-                f"a user namespace was made, but its user could not be mapped ({os.strerror(error.errno or 0)})",
-                _userns_remedy(),
-            ) from None
+        elif users.capable(system_calls.CAP_SYS_ADMIN):
+            system_calls.unshare(ALL)
+        else:
+            _enter_as_root_of_a_container(*throw_away)
+    except OSError as error:
+        raise _no_namespaces(error, as_root=throw_away is not None) from None
+
+
+def _enter_as_root_of_a_container(first: int, count: int) -> None:
+    """Root without CAP_SYS_ADMIN needs a user namespace, in which it stays root and has the throw-away users too."""
+    process = os.getpid()
+    ready, made = os.pipe()
+    helper = os.fork()
+    if helper == 0:  # only who is outside may map more than itself
+        try:
+            os.close(made)
+            if os.read(ready, 1):
+                for name in ("uid_map", "gid_map"):
+                    _write(f"/proc/{process}/{name}", f"0 0 1\n{first} {first} {count}\n")
+                _write(f"/proc/{process}/projid_map", "0 0 1")
+                os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(ready)
+    try:
+        system_calls.unshare(ALL | CLONE_NEWUSER)
+        os.write(made, b"+")
+    finally:
+        os.close(made)
+        status = os.waitpid(helper, 0)[1]
+    if status:
+        raise OSError(errno.EPERM, "the users of the container could not be mapped")
 
 
 def map_user(user: int, group: int) -> None:
@@ -76,11 +102,15 @@ def map_user(user: int, group: int) -> None:
         ("gid_map", f"{INSIDE} {group} 1"),
         ("projid_map", "0 0 1"),  # it can be written once, and by anyone
     ):
-        file = os.open(f"/proc/self/{name}", os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            os.write(file, text.encode())
-        finally:
-            os.close(file)
+        _write(f"/proc/self/{name}", text)
+
+
+def _write(path: str, text: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
 
 
 def take_root(made: root.Plan) -> None:
@@ -210,12 +240,6 @@ def _setting(name: str) -> str | None:
         return None
 
 
-def _userns_remedy() -> str:
-    if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
-        return "Allow it with: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-    return "Allow unprivileged user namespaces on this machine, or let the sandbox use Landlock."
-
-
 def _no_namespaces(error: OSError, as_root: bool) -> Refused:
     """Why ``unshare`` failed, from the settings that can make it fail."""
     why = os.strerror(error.errno or 0)
@@ -239,7 +263,7 @@ def _no_namespaces(error: OSError, as_root: bool) -> Refused:
         )
     who = "root" if as_root else "this user"
     return Refused(
-        f"the kernel does not let {who} make namespaces ({why}): most likely a container's seccomp profile",
+        f"the kernel does not let {who} make namespaces ({why}): most likely a container's seccomp profile or a chroot",
         "Run the container with --security-opt seccomp=unconfined --security-opt systempaths=unconfined, or let the"
         " sandbox use Landlock.",
     )

@@ -13,16 +13,20 @@ RANGES = ((200_000, 2**31 - 400_000), (32_768, 32_000))
 """First ids and how many: the machine's own root has the first, root of a container at least the second."""
 
 
+def capable(capability: int) -> bool:
+    """Whether this process has the capability."""
+    status = Path("/proc/self/status").read_text("ascii", "replace")
+    effective = next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)
+    return bool(effective >> capability & 1)
+
+
 def throw_away() -> tuple[int, int] | None:
     """The first and the number of user ids that this process may give its sessions; None if it is an ordinary user.
 
     Raises:
         Refused: it is root and may become nobody: then sessions would be root too.
     """
-    status = Path("/proc/self/status").read_text("ascii", "replace")
-    effective = next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)
-    needed = 1 << system_calls.CAP_SETUID | 1 << system_calls.CAP_SETGID
-    if effective & needed == needed:
+    if capable(system_calls.CAP_SETUID) and capable(system_calls.CAP_SETGID):
         maps = [_mapped("uid_map"), _mapped("gid_map")]
         for first, count in RANGES:
             if all(any(low <= first and first + count <= low + size for low, size in each) for each in maps):
