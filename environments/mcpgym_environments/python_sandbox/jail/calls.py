@@ -136,6 +136,7 @@ class Call:
         self._server = server
         self._files = files
         self._interrupted: str | None = None
+        self._deaf = False
         self.capture = Capture(limits.output_bytes)
 
     def make(self, operation: int, cell: int, blob: bytes) -> Ended:
@@ -172,7 +173,7 @@ class Call:
         look = now + TICK
         writing = False
         while True:
-            if bool(rest) != writing:
+            if bool(rest) != writing and not self._deaf:
                 writing = not writing
                 to.poll.modify(to.channel, select.POLLIN | (select.POLLOUT if writing else 0))
             pause = min(deadline, look) - time.monotonic()
@@ -256,12 +257,10 @@ class Call:
             return None
         except OSError:
             data = b""
-        if not data:  # its end is closed: the process is ending, or code closed the descriptor
-            for _ in range(20):
-                if self._fate(wait=False) is not None:
-                    return self._died()
-                time.sleep(0.005)
-            return self._end("crashed", "closed the channel of the worker")
+        if not data:  # the process ends, or has become another program, or code closed the descriptor: watch on
+            to.poll.unregister(to.channel)
+            self._deaf = True
+            return None
         received = to.received
         received += data
         size = worker.REPLY.size

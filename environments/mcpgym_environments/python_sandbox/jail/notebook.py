@@ -20,12 +20,17 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mcpgym_environments.python_sandbox.jail.tracebacks import name_of, render, text_of
+from mcpgym_environments.python_sandbox.jail.tracebacks import is_a, name_of, render, text_of
 from mcpgym_environments.python_sandbox.jail.values import NotExact, exact_json
 
 globals()["__builtins__"] = dict(vars(builtins))
 
-_BUILTINS = dict(vars(builtins))
+_BUILTINS: dict[str, Any] = {
+    **vars(builtins),
+    "exit": sys.exit,  # those of the module site close the input; an interpreter may also have come without that
+    "quit": sys.exit,
+    "help": __import__("_sitebuiltins")._Helper(),
+}
 _restore: Callable[[dict[str, Any]], None] = vars(builtins).update
 _read_json = json.JSONDecoder().decode
 _lines = linecache.cache
@@ -43,6 +48,7 @@ _ONLY_AST = ast.PyCF_ONLY_AST
 _COROUTINE = 0x80
 _PIECE = 1 << 16
 _plain = str.__str__
+_exit_code = vars(SystemExit)["code"].__get__
 _setattr = setattr
 
 
@@ -243,8 +249,8 @@ class Notebook:
 
     def _report(self, error: BaseException) -> bool:
         """Show an error; whether the cell counts as well ended (``sys.exit(0)``)."""
-        if isinstance(error, SystemExit):
-            code = error.code
+        if is_a(error, SystemExit):
+            code: Any = _exit_code(error)  # type: ignore[arg-type]
             self.exit_code = 0 if code is None else int(code) if type(code) is int else 1
             if not self.exit_code:
                 return True

@@ -62,13 +62,13 @@ def _one(error: BaseException, ours: Ours, depth: int) -> Iterator[str]:
     if frames:
         yield "Traceback (most recent call last):\n"
         yield from frames
-    if isinstance(error, SyntaxError):
+    if is_a(error, SyntaxError):
         yield from _syntax(error)
     else:
         text = text_of(error)
         yield f"{name_of(type(error))}: {text}\n" if text else f"{name_of(type(error))}\n"
     yield from _notes(error)
-    if isinstance(error, BaseExceptionGroup) and depth < 3:
+    if is_a(error, BaseExceptionGroup) and depth < 3:
         members = _members(error)
         for number, member in enumerate(members[:MOST_LINKS], 1):
             yield f"  +---- {number} of {len(members)} ----\n"
@@ -129,7 +129,7 @@ def _source(name: str, line: int) -> str:
         return ""
 
 
-def _syntax(error: SyntaxError) -> Iterator[str]:
+def _syntax(error: Any) -> Iterator[str]:
     try:
         name, line, text, offset = error.filename, error.lineno, error.text, error.offset
         message, end = error.msg, error.end_offset if error.end_lineno == error.lineno else None
@@ -159,6 +159,11 @@ def _notes(error: BaseException) -> Iterator[str]:
         for note in notes[:MOST_LINKS]:
             if type(note) is str:
                 yield note[:MOST_TEXT] + "\n"
+
+
+def is_a(error: BaseException, kind: type) -> bool:
+    """``isinstance`` without asking the exception, which may lie about its class, or fail to say it."""
+    return issubclass(type(error), kind)
 
 
 def text_of(error: BaseException) -> str:
