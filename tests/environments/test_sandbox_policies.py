@@ -14,7 +14,7 @@ from episode_driver import drive
 from mcpgym import load_environment
 from mcpgym.episodes import Episodes
 from mcpgym.errors import EpisodeError
-from mcpgym.messages import user
+from mcpgym.messages import system, user
 from mcpgym_environments.python_sandbox import PythonSandbox
 from mcpgym_environments.python_sandbox.finding import Finder
 from mcpgym_environments.python_sandbox.problems.catalogue import Catalogue, all_generators
@@ -114,9 +114,13 @@ def test_the_expert_knows_a_task_that_was_opened_elsewhere() -> None:
 
 def test_the_expert_does_not_guess_at_what_it_does_not_know() -> None:
     few = load_environment("python-sandbox", {**CONFIG, "train_tasks": 2, "test_tasks": 2})
-    message: Any = few.reference_policies()["expert"]([user("What is the meaning of life?")], Random(0))
-    (call,) = message["tool_calls"]
-    assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == ("submit", {"answer": "unknown"})
+    whole = load_environment("python-sandbox", CONFIG)  # nobody set a task there: all are not looked through
+    rules = system("Solve the task with Python.")
+    for environment, said in ((few, [rules, user("What is the meaning of life?")]), (whole, [user("Hello")])):
+        message: Any = environment.reference_policies()["expert"](said, Random(0))
+        (call,) = message["tool_calls"]
+        assert call["function"]["name"] == "submit"
+        assert json.loads(call["function"]["arguments"]) == {"answer": "unknown"}
 
 
 def test_every_problem_is_looked_at_once_however_often_one_asks() -> None:

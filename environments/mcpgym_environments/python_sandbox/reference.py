@@ -68,9 +68,9 @@ def wander(messages: Sequence[Message], random: Random) -> Message:
 
 
 def task_text(messages: Sequence[Message]) -> str | None:
-    """The text of the problem, as the user said it; None where nobody asked anything."""
-    said = next((message["content"] for message in messages if message["role"] == "user"), None)
-    return None if said is None else said.partition(FILES)[0]
+    """The text of the problem, as the user said it; None where nobody set one: no rules stand before what is said."""
+    said = [message["content"] for message in messages if message["role"] in ("system", "user")]
+    return said[1].partition(FILES)[0] if len(said) > 1 else None
 
 
 def by_code(messages: Sequence[Message]) -> bool:
