@@ -108,7 +108,7 @@ PATCHES: tuple[Case, ...] = (
         f.seek(id(1)); f.write(b'\\xff' * 64); print(1 + 1)
         """,
     ),
-    case("deep_recursion", "import sys\nsys.setrecursionlimit(10**9)\ndef f(n): return f(n + 1)\nf(0)"),
+    case("deep_recursion", "import sys\nsys.setrecursionlimit(10**9)\ndef f(n): return f(n + 1)\nf(0)", seconds=2),
     case(
         "deep_recursion_c",
         "x = []\nfor i in range(10**6): x = [x]\ny = repr",
@@ -116,6 +116,7 @@ PATCHES: tuple[Case, ...] = (
         "import json; json.loads('[' * 10**6)",
         "del x",
         "x = []\nfor i in range(10**6): x = [x]\nx",
+        seconds=2,
     ),
     case("lower_recursion_limit", "import sys\nsys.setrecursionlimit(60)", "1/0"),
 )

@@ -178,7 +178,7 @@ EVALUATIONS: tuple[Case, ...] = (
             for i in range(100_000): deep = [deep]
             return {'nan': float('nan'), 'inf': float('inf'), 'tuple': (1,), 'set': {1}, 'bytes': b'x', 'key': {1: 2},
                     'loop': loop, 'deep': deep, 'gen': (i for i in ()), 'type': int, 'complex': 1j, 'long': 'x' * 2**25,
-                    'many': [0] * 10**7}[which]
+                    'many': [0] * 3_000_000}[which]
         """,
         *(Evaluate("f", (which,)) for which in NO_VALUES),
         proves=lambda answers: all(answer.status != "ok" for answer in answers[1 : 1 + len(NO_VALUES)]),

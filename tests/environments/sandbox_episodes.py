@@ -98,19 +98,24 @@ class Play:
         return json.dumps([read, score.total, dict(score.components), repr(failure)], default=str)
 
     async def hostile(self, number: int, index: int) -> tuple[float | None, str | None]:
-        """What a policy is paid that attacks and then submits nothing of worth."""
+        """What a policy is paid that attacks and then submits nothing of worth, and how its episode broke."""
+        from mcpgym.errors import EpisodeError
+
         episode = await self.episodes.open(self.environment.name, split="train", index=index, seed=index)
-        source = Random(number)
-        for code in source.sample(HOSTILE, 2):
+        codes = Random(number).sample(HOSTILE, 2)
+        for code in codes:
             await episode.call("run_python", {"code": code})
         await episode.call("read_file", {"path": "f0"})
         attack = "import os, sys\nclass E:\n    __eq__ = lambda s, o: True\ndef solve(*a): return E()\nos._exit(0)"
         await episode.call("write_file", {"path": "solution.py", "text": attack})
         await episode.call("submit", {"answer": "reward: 1.0"})
-        score = await episode.score(None)
+        try:
+            paid = (await episode.score(None)).components.get("correct")
+        except EpisodeError:  # it broke, so it has no score
+            paid = None
         failure = episode.failure
         await episode.end("played")
-        return score.components.get("correct"), None if failure is None else repr(failure)
+        return paid, None if failure is None else f"{failure} after {codes}"
 
 
 async def play(count: int, at_once: int, backend: str) -> dict[str, Any]:

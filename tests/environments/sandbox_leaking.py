@@ -124,7 +124,7 @@ async def leaks(backend: str, count: int) -> dict[str, Any]:
     """Open and close, and compare."""
     pool = make_pool(backend, ready=4)
     first = await pool.open(0)
-    await open_and_close(pool, 48)
+    await open_and_close(pool, 32)
     before = await settled()
     started = time.monotonic()
     await open_and_close(pool, count)

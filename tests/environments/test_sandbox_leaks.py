@@ -13,7 +13,7 @@ import pytest
 import sandbox_cells
 from sandbox_cells import CELLS, usable
 
-SESSIONS = os.environ.get("MCPGYM_TEST_SESSIONS", "100")
+SESSIONS = os.environ.get("MCPGYM_TEST_SESSIONS", "60")
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sandbox_cells
 
-EPISODES = os.environ.get("MCPGYM_TEST_EPISODES", "200")
+EPISODES = os.environ.get("MCPGYM_TEST_EPISODES", "150")
 AT_ONCE = "128"
 
 
