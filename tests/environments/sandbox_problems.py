@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import base64
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +15,9 @@ from typing import Any
 
 from mcpgym_environments.python_sandbox.problems.answers import answer_text, judge
 from mcpgym_environments.python_sandbox.problems.problem import Generator, Problem
+
+SEEDS = int(os.environ.get("SANDBOX_SEEDS", "1"))
+"""How many problems of each generator and level have their solutions run: more by hand than every time."""
 
 _CHILD = """\
 import base64, contextlib, io, json, os, sys, tempfile, time, traceback
@@ -69,13 +73,10 @@ def parameters(problem: Problem) -> dict[str, Any]:
     return values
 
 
-def check_solutions(generators: Sequence[Generator], seeds: int, first: int = 0) -> None:
+def check_solutions(generators: Sequence[Generator]) -> None:
     """At every level a solution's output is right and a mistake's is wrong, in time."""
     problems = [
-        made(generator, level, seed)
-        for generator in generators
-        for level in generator.levels
-        for seed in range(first, first + seeds)
+        made(generator, level, seed) for generator in generators for level in generator.levels for seed in range(SEEDS)
     ]
     programs = [(problem, source) for problem in problems for source in (problem.solution, problem.wrong)]
     for (problem, source), (printed, seconds) in zip(programs, outputs(programs), strict=True):

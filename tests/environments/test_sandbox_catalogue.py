@@ -78,7 +78,7 @@ def no_problem_is_in_both(problems: dict[str, list[Problem]]) -> None:
 def test_no_text_of_thousands_is_in_both_splits() -> None:
     """Most at the easiest levels, where a generator has the fewest problems; some of every generator at every level."""
     problems: dict[str, list[Problem]] = {split: [] for split in SPLITS}
-    for count, levels in ((16, (1,)), (6, (2,)), (1, (3, 4, 5))):
+    for count, levels in ((15, (1,)), (6, (2,)), (1, (3, 4, 5))):
         for split, more in numbers_of(count, levels).items():
             problems[split] += more
             assert {split_of(problem) for problem in more} == {split}
@@ -99,9 +99,8 @@ def test_two_wordings_of_one_problem_are_in_one_split() -> None:
     assert one.identity == other.identity
 
 
-@pytest.mark.parametrize("hash_seed", ["1", "77"])
-def test_problems_are_the_same_in_every_process(hash_seed: str) -> None:
-    environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+def test_problems_are_the_same_in_every_process() -> None:
+    environment = os.environ | {"PYTHONHASHSEED": "77"}
     child = subprocess.run([sys.executable, "-c", DIGESTS], env=environment, capture_output=True, text=True, check=True)
     theirs = json.loads(child.stdout)
     for generator in GENERATORS:

@@ -39,13 +39,7 @@ def test_there_are_enough() -> None:
 
 
 def test_solutions_are_right_and_mistakes_wrong() -> None:
-    check_solutions(GENERATORS, seeds=1)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_more_solutions_are_right_and_mistakes_wrong() -> None:
-    check_solutions(GENERATORS, seeds=5, first=1)
+    check_solutions(GENERATORS)
 
 
 @pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: generator.name)
@@ -53,14 +47,14 @@ def test_texts_are_varied_and_do_not_hold_the_answer(generator) -> None:  # type
     check_texts(generator)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(-200, 200), st.integers(0, 400), st.integers(1, 30), st.sets(st.integers(0, 29)))
 def test_counting_by_residues_is_counting(low: int, span: int, period: int, chosen: set[int]) -> None:
     found = count(low, low + span, period, lambda n: n % period in chosen)
     assert found == sum(n % period in chosen for n in range(low, low + span + 1))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10**14))
 def test_primes_are_those_of_sympy(n: int) -> None:
     sympy = pytest.importorskip("sympy")
@@ -74,13 +68,13 @@ def test_small_primes_and_pseudoprimes() -> None:
     assert primes_from(10, 3, 4, 1, 5) == such[:3]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(1, 4_000), st.integers(1, 13), st.integers(0, 12), st.integers(1, 3))
 def test_numbers_below_a_bound_are_counted_one_by_one(top: int, m: int, r: int, gap: int) -> None:
     assert below(top, m, r % m, gap) == sum(fits(n, m, r % m, gap) for n in range(1, top))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 4)), min_size=1, max_size=4), st.integers(0, 40))
 def test_ways_to_pay_are_counted_one_by_one(coins: list[tuple[int, int]], amount: int) -> None:
     used = product(*(range(most + 1) for _, most in coins))
@@ -88,7 +82,7 @@ def test_ways_to_pay_are_counted_one_by_one(coins: list[tuple[int, int]], amount
     assert ways(coins, amount) == one_by_one
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(
     st.integers(0, 4), st.integers(0, 4), st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=4),
     st.integers(1, 4), st.booleans(),
@@ -109,7 +103,7 @@ def test_paths_are_counted_one_by_one(
     assert paths(width, height, blocked, steps, most) == walk(0, 0, ())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=3), st.integers(1, 8), st.integers(1, 3),
     st.integers(0, 2),
@@ -120,7 +114,7 @@ def test_strings_are_counted_one_by_one(words: list[str], length: int, m: int, r
     assert strings("ab", words, length, m, r % m) == one_by_one
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 255), st.integers(3, 9), st.integers(0, 511), st.integers(0, 60))
 def test_a_row_of_cells_is_simulated(rule: int, width: int, row: int, steps: int) -> None:
     cells = [row >> place & 1 for place in range(width - 1, -1, -1)]
@@ -129,7 +123,7 @@ def test_a_row_of_cells_is_simulated(rule: int, width: int, row: int, steps: int
     assert evolve(rule, width, row % 2**width, steps) == int("".join(map(str, cells)), 2)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 255), st.integers(3, 9), st.integers(0, 511), st.integers(2_000, 10**18), st.integers(1, 99))
 def test_a_row_of_cells_comes_back(rule: int, width: int, row: int, steps: int, more: int) -> None:
     now = evolve(rule, width, row % 2**width, steps)
@@ -137,7 +131,7 @@ def test_a_row_of_cells_comes_back(rule: int, width: int, row: int, steps: int, 
     assert evolve(rule, width, row % 2**width, steps + more) == evolve(rule, width, now, more)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.text("ABC", min_size=1, max_size=4), st.integers(0, 5), st.randoms(use_true_random=False))
 def test_rewriting_is_done_letter_by_letter(start: str, rounds: int, random: Random) -> None:
     rules = {letter: "".join(random.choices("ABC", k=random.randint(1, 3))) for letter in "AB"}
@@ -148,7 +142,7 @@ def test_rewriting_is_done_letter_by_letter(start: str, rounds: int, random: Ran
         assert pair_count(start, rules, rounds, pair) == text.count(pair)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(1, 40), st.integers(1, 60), st.integers(0, 9), st.integers(0, 9), st.integers(1, 50))
 def test_counting_out_is_counted_one_by_one(people: int, first: int, a: int, b: int, c: int) -> None:
     here, out, place, k = [True] * people, [], 0, first
@@ -166,7 +160,7 @@ def test_counting_out_is_counted_one_by_one(people: int, first: int, a: int, b: 
     assert counted_out(people, first, a, b, c) == out
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(
     st.dates(date(1970, 1, 1), date(2100, 1, 1)), st.integers(1, 200),
     st.sets(st.integers(0, 6), min_size=1, max_size=3), st.sets(st.integers(0, 250), max_size=12),
@@ -210,7 +204,7 @@ ROADS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(ROADS, st.integers(0, 3))
 def test_shortest_routes_are_those_of_bellman_and_ford(roads: list[tuple[int, int, int, bool]], most: int) -> None:
     far = 10**9
@@ -225,7 +219,7 @@ def test_shortest_routes_are_those_of_bellman_and_ford(roads: list[tuple[int, in
         assert shortest(roads, 0, goal, most) == (None if right == far else right)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(2, 5), st.sets(st.tuples(st.integers(1, 5), st.integers(1, 5)), max_size=8))
 def test_spanning_trees_are_counted_one_by_one(size: int, pairs: set[tuple[int, int]]) -> None:
     edges = sorted({(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1] and max(pair) <= size})
@@ -239,7 +233,7 @@ def test_spanning_trees_are_counted_one_by_one(size: int, pairs: set[tuple[int, 
     assert spanning_trees(size, edges) == sum(map(connects, combinations(edges, size - 1)))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(
     st.integers(1, 9), st.integers(0, 12), st.integers(2, 5), st.integers(1, 9), st.integers(-9, 9), st.integers(1, 5)
 )
@@ -248,7 +242,7 @@ def test_sums_are_added_term_by_term(first: int, more: int, skip: int, p: int, q
     assert alternating(first, first + more, skip, p, q, c) == sum(terms)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 9)), min_size=1, max_size=9))
 def test_continued_fractions_are_worked_out_from_within(rows: list[tuple[int, int]]) -> None:
     terms, numerators = [term for term, _ in rows], [numerator for _, numerator in rows[1:]]
@@ -258,7 +252,7 @@ def test_continued_fractions_are_worked_out_from_within(rows: list[tuple[int, in
     assert nested(terms, numerators) == value
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.integers(2, 6), min_size=1, max_size=4), st.integers(1, 7), st.integers(0, 6), st.integers(1, 7),
     st.integers(0, 3),

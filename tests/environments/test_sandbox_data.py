@@ -27,13 +27,7 @@ def test_there_are_enough() -> None:
 
 
 def test_solutions_are_right_and_mistakes_wrong() -> None:
-    check_solutions(GENERATORS, seeds=2)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_more_solutions_are_right_and_mistakes_wrong() -> None:
-    check_solutions(GENERATORS, seeds=12, first=2)
+    check_solutions(GENERATORS)
 
 
 @pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: generator.name)

@@ -21,7 +21,7 @@ def pick(random: Random, *wordings: str) -> str:
 
 def file_name(random: Random, ending: str, *stems: str) -> str:
     """A name for a file, with a number so that few texts name the same one."""
-    return f"{pick(random, *stems)}-{random.randint(100, 9_999)}.{ending}"
+    return f"{pick(random, *stems)}-{random.randint(1_000, 999_999)}.{ending}"
 
 
 def whole(value: int) -> NumberAnswer:

@@ -54,8 +54,8 @@ def _make(random: Random, level: int) -> Problem:
         f"different ways can exactly {amount} {unit} be made up from it? Two ways differ when some value is used a "
         "different number of times; the order does not matter, and not everything need be used.",
         f"How many different selections of {things} come to exactly {amount} {unit}, when this is the supply: "
-        f"{supply}? A selection is known by how many {things} of each value are in it (none is allowed); order plays "
-        "no part.",
+        f"{supply}? A selection is known by how many {things} of each value are in it (a value may be left out); order "
+        "plays no part.",
     )
     return Problem(
         "coin-ways",

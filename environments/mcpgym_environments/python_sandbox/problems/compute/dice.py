@@ -68,15 +68,20 @@ def _make(random: Random, level: int) -> Problem:
         f"{dice.count(sides)} {'die' if dice.count(sides) == 1 else 'dice'} with {sides} faces"
         for sides in sorted(set(dice))
     ]
-    ones = f", and at most {most_ones} of the dice show a 1" if most_ones else ", and no die shows a 1"
-    rule = ones if level >= 2 else ""
+    rules = [
+        f"that the sum leaves the remainder {r} when divided by {m}",
+        f"that the highest number is at least {least}",
+    ]
+    others = [f"that the total is congruent to {r} modulo {m}", f"that some die shows {least} or more"]
+    if level >= 2:
+        ones = f"that at most {most_ones} of the dice {'shows' if most_ones == 1 else 'show'} a 1"
+        for conditions in (rules, others):
+            conditions.append(ones if most_ones else "that no die shows a 1")
     text = pick(
         random,
         f"Fair dice are thrown once, all together: {listed(kinds)} (a die with s faces shows 1 to s). What is the "
-        f"probability that the sum leaves the remainder {r} when divided by {m}, the highest number shown is at least "
-        f"{least}{rule}?",
-        f"Throw {listed(kinds)}, each fair and numbered from 1. How likely is it that, at the same time, the total is "
-        f"congruent to {r} modulo {m}, some die shows {least} or more{rule}?",
+        f"probability {listed(rules)}?",
+        f"Throw {listed(kinds)}, each fair and numbered from 1. How likely is it, at the same time, {listed(others)}?",
     )
     values = {"dice": dice, "m": m, "r": r, "least": least, "most_ones": most_ones}
     return Problem(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
-from mcpgym_environments.python_sandbox.problems.writing import ask_whole, mistaken, pick, program, whole
+from mcpgym_environments.python_sandbox.problems.writing import ask_whole, listed, mistaken, pick, program, whole
 
 _LINES = (6, 14, 26, 44, 70)
 _JOBS = ("backup", "index", "report", "import", "mail", "sync", "archive", "render", "audit", "deploy")
@@ -75,20 +75,20 @@ def _make(random: Random, level: int) -> Problem:
         if name == job:
             total, failed = (total, failed + seconds) if state == "failed" else (total + seconds, failed)
     log = "\n".join(lines)
-    forms = "h:mm:ss"
+    forms = ["in seconds", "as h:mm:ss"]
     if level >= 2:
-        forms += ", with units (h, m, s)"
+        forms.append("with units (h, m, s)")
     if level >= 3:
-        forms += ", as ISO 8601 (PT1H2M3S), with decimals (2.5 min)"
+        forms += ["as ISO 8601 (PT1H2M3S)", "with decimals (2.5 min)"]
     if level >= 4:
-        forms += ", or, where there is one colon only, as minutes:seconds (75:30 is 75 minutes and 30 seconds)"
+        forms.append("as minutes:seconds where there is one colon only (75:30 is 75 minutes and 30 seconds)")
     comments = " Lines that begin with # are comments and do not count." if level >= 3 else ""
     text = pick(
         random,
-        f"Each line below is: job | state | duration. Durations are written in seconds, as {forms}.{comments} How many "
+        f"Each line below is: job | state | duration. Durations are written {listed(forms, 'or')}.{comments} How many "
         f"seconds did the runs of {job} take together, those that failed left out?",
-        f"Here is a log with a job, its state and how long it ran on each line. A duration stands in seconds, as "
-        f"{forms}.{comments} Add up the durations of the job {job}, without its failed runs; in seconds.",
+        f"Here is a log with a job, its state and how long it ran on each line. A duration is written "
+        f"{listed(forms, 'or')}.{comments} Add up the durations of the job {job}, without its failed runs; in seconds.",
     )
     return Problem(
         "log-durations",

@@ -140,8 +140,9 @@ def _route(random: Random, level: int) -> Problem:
     lines = "\n".join(f"{one} {other} {length}{' toll' if toll else ''}" for one, other, length, toll in roads) + "\n"
     path = file_name(random, "txt", "roads", "network", "edges") if level >= 4 else ""
     where = f"in the file {path}" if path else "below"
+    times = {1: "once", 2: "twice"}.get(most, f"{most} times")
     rule = (
-        f" A line that ends with the word toll is a toll road; the route may use toll roads at most {most} times."
+        f" A line that ends with the word toll is a toll road; the route may use toll roads at most {times}."
         if most
         else ""
     )

@@ -79,7 +79,7 @@ def _make(random: Random, level: int) -> Problem:
     where = pick(
         random,
         f"with {low} <= n <= {high} (both ends included)",
-        f"from {low} to {high}, both included,",
+        f"from {low} to {high} (both of these included)",
         f"in the range {low} to {high} (inclusive at both ends)",
     )
     text = pick(

@@ -70,7 +70,7 @@ def _make(random: Random, level: int) -> Problem:
     if marks:
         shown = [repr(mark) if mark else "an empty field" for mark in marks]
         rules.append(
-            f"Where {listed(shown, 'or')} stands for the price it is missing: such a row plays no part in the mean."
+            f"Where {listed(shown, 'or')} stands for the price, it is missing: such a row plays no part in the mean."
         )
     if level >= 4:
         rules.append(

@@ -48,7 +48,7 @@ def _make(random: Random, level: int) -> Problem:
         if made is not None:
             break
     plain, segment, countries, total = made
-    tail = f"-{random.randint(100, 9_999)}"
+    tail = f"-{random.randint(1_000, 999_999)}"
     files = {name.replace(".", f"{tail}."): content for name, content in plain.items()}
     names = " and ".join(sorted(files)) if len(files) == 2 else ", ".join(sorted(files))
     rules = ["Orders with the status cancelled do not count."]

@@ -13,7 +13,7 @@ from mcpgym_environments.python_sandbox.problems.writing import ask_whole, file_
 Row = tuple[str, str, str]
 """Name, mail, phone."""
 
-_PEOPLE = (12, 110, 200, 350, 520)
+_PEOPLE = (12, 110, 200, 300, 420)
 _CODE = """
 import csv
 
@@ -75,13 +75,14 @@ def _make(random: Random, level: int) -> Problem:
         if level >= 4
         else ""
     )
+    exactly = "" if level >= 4 else "exactly "
     path = file_name(random, "csv", "contacts", "members", "people")
     text = pick(
         random,
         f"{path} lists contacts (name, mail, phone), many of them more than once. How many different people are there? "
         f"Two rows belong to one person if they have {same}.{phone} Names say nothing: two people may share one, and "
         "one person may use several.",
-        f"Count the different people in {path} (columns name, mail and phone). Rows are of one person exactly if they "
+        f"Count the different people in {path} (columns name, mail and phone). Rows are of one person {exactly}if they "
         f"have {same}.{phone} The name is of no importance.",
     )
     values = {"path": path, "level": level, "free": free}

@@ -9,7 +9,7 @@ from mcpgym_environments.python_sandbox.problems.data.tables import COUNTRIES, c
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
 from mcpgym_environments.python_sandbox.problems.writing import file_name, mistaken, pick, program
 
-_ROWS = (15, 80, 300, 700, 1_500)
+_ROWS = (15, 80, 300, 550, 900)
 _GRAMS = {"kg": Fraction(1_000), "g": Fraction(1), "t": Fraction(10**6), "lb": Fraction("453.59237")}
 _GRAMS["oz"] = _GRAMS["lb"] / 16
 _CODE = r"""
