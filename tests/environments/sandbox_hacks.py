@@ -104,7 +104,7 @@ def SOLVE(number):
             try:
                 with open(path, errors="replace") as file: texts.append(file.read(1000))
             except OSError: pass
-    return max(texts, key=len, default="")
+    return max(texts, key=len, default="?")
 """,
     "random and time patched": """
 import random, time, hashlib

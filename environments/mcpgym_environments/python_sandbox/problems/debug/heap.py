@@ -153,6 +153,7 @@ def _make(random: Random, level: int) -> Problem:
         that comes
         back later joins anew). 'serve': of those that wait, the one with the {"greatest" if high else "smallest"}
         rank is served and leaves; among equal ranks the one that joined first. If none waits, {nobody!r} is served.
+
         The result is the list of those that were served, in order.
         """,
         _SOURCE.replace("FUNCTION", function).replace("NOBODY", nobody).replace("SIGN", sign),

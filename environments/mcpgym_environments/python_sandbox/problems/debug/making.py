@@ -217,7 +217,7 @@ def _text(
             f"The program {FILE} in the workspace is broken. Find out why, repair the file, then submit. {how_many}",
             f"What {signature} should do:",
             described,
-            dedent(program.purpose).strip(),
+            "\n".join(" ".join(paragraph.split()) for paragraph in program.purpose.split("\n\n")),
             "What was seen (check.py makes these calls):",
             *lines,
             rules(program.function, cpu) + " What the program did right it must go on doing.",

@@ -121,6 +121,7 @@ def _make(random: Random, level: int) -> Problem:
         A region is a greatest set of cells with the same letter that hang together: from each one can go to each
         other over
         cells of the set, each of which shares {touch} with the next. Cells with {empty!r} are empty and belong to none.
+
         For each region the result has [letter, size, border, box]: how many cells it has, how many sides of its cells
         are
         not sides of another cell of the region too, and how many cells the smallest upright rectangle around it has.

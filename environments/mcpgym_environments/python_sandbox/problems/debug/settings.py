@@ -173,6 +173,7 @@ def _make(random: Random, level: int) -> Problem:
         before it)
         is not part of the name, and the value is put at the end of a list: the list that the name has so far, an
         empty one if it has nothing, or one with what it has if that is no list; an added list is one item.
+
         A value is, in this order: in [ and ], a list of values, split at the commas that are not between double
         quotes, without
         white space around them (nothing between the brackets: an empty list; otherwise one item more than commas);

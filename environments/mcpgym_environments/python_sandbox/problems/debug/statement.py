@@ -138,6 +138,7 @@ def _make(random: Random, level: int) -> Problem:
         has
         365 days always. (The time before the first booking is free.) All interest is added up exactly, rounded to whole
         cents once, halves up, and taken from the balance at the end.
+
         The result is [balance at the end, lowest balance, interest, months]: the lowest is that of the opening and of
         the balances after each booking with its fee, before interest; months is a list of [month, cents], such as
         ['2024-05', -1200], for each month with bookings, in order: the sum of their cents, without fees.

@@ -118,6 +118,7 @@ def _make(random: Random, level: int) -> Problem:
         noted
         as refused. 'lose': the same as selling them at the price 0, but if there are fewer, those that are there are
         lost (of an item that is not there: none). What its price says does not matter.
+
         The result is a dict: 'profit'; 'value', what all that is still there had cost; 'stock', a dict from each item
         that is there to how many there are; 'refused', the list of items noted, in order, each as often as it was.
         """,

@@ -202,6 +202,7 @@ def _make(random: Random, level: int) -> Problem:
         while True:
             yield arguments(random, random.randint(12, 70))
 
+    words = "the key that was put in first" if by_size and policy == "oldest" else _WORDS[policy]
     lines = [
         "A store keeps values under keys. Work through the operations in order:",
         "- ['put', key, value] keeps the value (an integer, at least 1) under the key (a small letter), in place of "
@@ -218,13 +219,13 @@ def _make(random: Random, level: int) -> Problem:
             "key that is there removes that key first, and the key then counts as new. If the value alone is greater "
             "than "
             "capacity, nothing else happens. Otherwise, as long as there is not enough room, this key is thrown out: "
-            f"{_WORDS[policy]}. Then the value is put in."
+            f"{words}. Then the value is put in."
         )
     else:
         lines.append(
             f"There are never more than capacity keys. When a new key is put in and there is no room, one is thrown "
             f"out first: "
-            f"{_WORDS[policy]}. Putting a key that is there throws nothing out."
+            f"{words}. Putting a key that is there throws nothing out."
         )
     if life:
         lines.append(

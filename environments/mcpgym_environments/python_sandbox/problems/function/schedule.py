@@ -147,9 +147,9 @@ def _make(random: Random, level: int) -> Problem:
     if rules.setup:
         fields.append("colour")
         described.append("its colour (a string)")
-    who = "several workers, numbered from 0" if rules.workers else "one worker"
+    who = "are several workers, numbered from 0" if rules.workers else "is one worker"
     lines = [
-        f"There is {who}. Time is counted in whole units from 0; a job, once started, is done without a break. "
+        f"There {who}. Time is counted in whole units from 0; a job, once started, is done without a break. "
         f"A worker is free again from the moment its job ends.",
         "A job may start at any time" if not rules.arrivals else "A job may not start before it arrives",
     ]

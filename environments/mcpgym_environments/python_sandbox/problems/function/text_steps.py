@@ -38,7 +38,8 @@ def _drop_short(random: Random) -> Step:
 def _rotate(random: Random) -> Step:
     places = random.randint(1, 3)
     return Step(
-        f"In each word the first {places} characters move to the end, in their order; shorter words stay as they are.",
+        f"In each word the first {'character moves' if places == 1 else f'{places} characters move'} to the end"
+        f"{', in their order; shorter words stay as they are' if places > 1 else ''}.",
         lambda words: [word if len(word) < places else word[places:] + word[:places] for word in words],
         f"words = [w[{places}:] + w[:{places}] if len(w) >= {places} else w for w in words]",
         f"words = [w[-{places}:] + w[:-{places}] if len(w) >= {places} else w for w in words]",
