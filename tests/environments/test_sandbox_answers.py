@@ -242,16 +242,8 @@ NO_FORMULAS = (
 
 def test_a_formula_has_a_second_chance() -> None:
     pytest.importorskip("math_verify")
-    assert asyncio.run(judge_formula(SURD, FORMULAS[0])).correct
-
-
-@pytest.mark.slow
-def test_more_formulas() -> None:
-    pytest.importorskip("math_verify")
-    for text in FORMULAS[2:3]:
-        assert asyncio.run(judge_formula(SURD, text)).correct, text
-    for text in ("((((((" * 20, "\\frac{6+7\\sqrt{6}}{2}"):
-        assert not asyncio.run(judge_formula(SURD, text)).correct, text
+    assert asyncio.run(judge_formula(SURD, FORMULAS[2])).correct
+    assert not asyncio.run(judge_formula(SURD, "\\frac{6+7\\sqrt{6}}{2}")).correct
 
 
 def test_what_is_not_made_of_roots_is_not_given_to_a_parser() -> None:
