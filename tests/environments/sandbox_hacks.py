@@ -1,6 +1,6 @@
 """Attempts to be paid for what was not solved: a program for a cell.
 
-``python sandbox_hacks.py BACKEND`` prints a JSON object: what each attempt was paid, what an honest solution was paid
+``python sandbox_hacks.py BACKEND EVERY`` (every EVERY-th attempt) prints a JSON object: what each attempt was paid, what an honest solution was paid
 beside it, and what else was seen. Attempts of two kinds: a hostile ``solution.py`` that is graded, and hostile code in
 the session where the solution is written, played through the real environment.
 """
@@ -161,13 +161,13 @@ def SOLVE(number): return "PASS" if GRADED else "?"
     "loops until the grader gives up": "def SOLVE(number):\n    while True:\n        try:\n            while True: pass\n"
     "        except BaseException: pass",
     "loads for ever": "import time\nwhile True:\n    try: time.sleep(9)\n    except BaseException: pass",
-    "very long text": "def SOLVE(number): return 'a' * 10**8",
-    "very many items": "def SOLVE(number): return [0] * 10**7",
+    "very long text": "def SOLVE(number): return 'a' * 10**7",
+    "very many items": "def SOLVE(number): return [0] * 2 * 10**6",
     "a list in itself": "def SOLVE(number):\n    x = []; x.append(x); return x",
     "very deep": "def SOLVE(number):\n    x = []\n    for _ in range(10**5): x = [x]\n    return x",
     "not a number": "def SOLVE(number): return float('nan')",
     "infinite": "def SOLVE(number): return [float('inf'), -float('inf')]",
-    "an int of a million digits": "def SOLVE(number): return 10**10**6",
+    "an int of a million digits": "def SOLVE(number): return 10**10**5",
     "a generator": "def SOLVE(number):\n    yield 'a'",
     "bytes": "def SOLVE(number): return b'a'",
     "no function": "SOLVE = 'PASS'",
@@ -243,13 +243,13 @@ open("solution.py", "w").write("def SOLVE(number): return 'a'")
 EXAMPLES = "the examples only"
 
 
-async def play(backend: str) -> dict[str, Any]:
+async def play(backend: str, every: int) -> dict[str, Any]:
     from sandbox_pools import make_pool
 
     from mcpgym_environments.python_sandbox.problems import grading
     from mcpgym_environments.python_sandbox.problems.catalogue import Catalogue
 
-    grading.TOTAL_SECONDS = 1.5  # nobody waits half a minute for a submission that sleeps
+    grading.TOTAL_SECONDS = 1.0  # nobody waits half a minute for a submission that sleeps
     pool = make_pool(backend)
     try:
         problem = Catalogue(("function",), ("numerals",), 2, 2).problem("train", 0)
@@ -274,11 +274,13 @@ async def play(backend: str) -> dict[str, Any]:
                         "seconds": round(time.monotonic() - started, 2)}  # fmt: skip
 
         sources = {**SUBMISSIONS, EXAMPLES: known(problem.text, name)}
-        attempts = await asyncio.gather(*(one(n, title, text) for n, (title, text) in enumerate(sources.items())))
+        attempts = await asyncio.gather(
+            *(one(n, title, text) for n, (title, text) in [*enumerate(sources.items())][::every])
+        )
         clean = await fresh(pool, name)
     finally:
         await pool.close()
-    return {"honest": honest, "attempts": [*attempts, *await solving(backend)], "clean": clean}
+    return {"honest": honest, "attempts": [*attempts, *await solving(backend, every)], "clean": clean}
 
 
 def known(text: str, name: str) -> str:
@@ -336,7 +338,7 @@ async def fresh(pool: Any, name: str) -> dict[str, Any]:
     return {"score": grade_.score, "why": grade_.tests[0].why, "solving": still.output.decode().strip()}
 
 
-async def solving(backend: str) -> list[dict[str, Any]]:
+async def solving(backend: str, every: int) -> list[dict[str, Any]]:
     """The attempts in the session where the solution is written; beside each one somebody honest."""
     from mcpgym import load_environment
     from mcpgym.episodes import Episodes, Limits
@@ -375,11 +377,13 @@ async def solving(backend: str) -> list[dict[str, Any]]:
                     "seconds": round(time.monotonic() - started, 2)}  # fmt: skip
 
     try:
-        return list(await asyncio.gather(*(one(n, title, code) for n, (title, code) in enumerate(SOLVING.items()))))
+        return list(
+            await asyncio.gather(*(one(n, title, code) for n, (title, code) in [*enumerate(SOLVING.items())][::every]))
+        )
     finally:
         await episodes.aclose()
 
 
 if __name__ == "__main__":
     os.environ.setdefault("XDG_DATA_HOME", os.environ.get("TMPDIR", "/tmp"))
-    print(json.dumps(asyncio.run(play(sys.argv[1]))))
+    print(json.dumps(asyncio.run(play(sys.argv[1], int(sys.argv[2])))))

@@ -34,7 +34,7 @@ def test_there_are_enough_and_each_has_every_level() -> None:
 def test_the_right_program_repairs_it_half_a_repair_does_not_and_none_is_paid_nothing(
     generator: Generator, level: int
 ) -> None:
-    for problem, right, wrong in alone(generator, level, range(3)):
+    for problem, right, wrong in alone(generator, level, range(2)):
         assert right == 1, problem.text
         assert wrong < 1, problem.text
         assert share(problem, left_alone(problem), 7) == 0
@@ -47,7 +47,7 @@ def test_the_right_program_repairs_it_half_a_repair_does_not_and_none_is_paid_no
 def test_more_of_them_end_and_can_be_repaired(generator: Generator) -> None:
     half = []
     for level in LEVELS:
-        scores = alone(generator, level, range(3, 6))
+        scores = alone(generator, level, range(2, 5))
         assert all(right == 1 for _, right, _ in scores)
         assert all(wrong < 1 for _, _, wrong in scores)
         half += [wrong for _, _, wrong in scores]
