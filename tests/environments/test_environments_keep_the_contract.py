@@ -19,7 +19,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
         "wiki-search",
         {"kinds": "chain,list", "min_hops": 2, "thoughts": True, "max_lookups": 6, "section_characters": 200},
     ),
-    ("python-sandbox", {}),
+    ("python-sandbox", {"train_tasks": 150, "test_tasks": 150}),
     ("python-sandbox", {"tasks": "open", "max_calls": 3, "output_characters": 200}),
 ]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -17,6 +19,7 @@ from mcpgym.errors import EpisodeError
 from mcpgym.messages import system, user
 from mcpgym_environments.python_sandbox import PythonSandbox
 from mcpgym_environments.python_sandbox.finding import Finder
+from mcpgym_environments.python_sandbox.problems.answers import answer_text
 from mcpgym_environments.python_sandbox.problems.catalogue import Catalogue, all_generators
 from mcpgym_environments.python_sandbox.problems.problem import FAMILIES
 
@@ -121,6 +124,17 @@ def test_the_expert_does_not_guess_at_what_it_does_not_know() -> None:
         (call,) = message["tool_calls"]
         assert call["function"]["name"] == "submit"
         assert json.loads(call["function"]["arguments"]) == {"answer": "unknown"}
+
+
+def test_the_episode_in_the_documents_is_one_that_is_played() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "python-sandbox.md").read_text("utf-8")
+    shown = page.partition("<!-- episode -->")[2].partition("<!-- end of episode -->")[0]
+    index = re.search(r"Task `test-(\d+)`", page)
+    assert index is not None
+    problem = load_environment("python-sandbox", CONFIG).problem("test", int(index[1]))
+    assert problem.text in shown
+    assert "".join(f"    {line}\n" for line in problem.solution.splitlines()) in shown
+    assert f"\n    {answer_text(problem.answer)}\nYou submitted" in shown
 
 
 def test_every_problem_is_looked_at_once_however_often_one_asks() -> None:
