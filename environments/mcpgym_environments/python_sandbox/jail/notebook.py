@@ -92,6 +92,8 @@ class Notebook:
         found: list[Any] = []
         if not self._guarded(lambda: found.append(self._call(number, function, arguments))):
             return False, b"", None
+        if not found:
+            return False, b"", "it ended by sys.exit"
         blob, why = found[0]
         return why is None, blob, why
 
@@ -250,7 +252,7 @@ class Notebook:
     def _report(self, error: BaseException) -> bool:
         """Show an error; whether the cell counts as well ended (``sys.exit(0)``)."""
         if is_a(error, SystemExit):
-            code: Any = _exit_code(error)  # type: ignore[arg-type]
+            code: Any = _exit_code(error)
             self.exit_code = 0 if code is None else int(code) if type(code) is int else 1
             if not self.exit_code:
                 return True
