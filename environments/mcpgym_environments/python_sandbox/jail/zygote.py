@@ -72,6 +72,7 @@ def _import(modules: list[str]) -> None:
         del sys.modules[name].__path__
     if "numpy" in sys.modules:
         numpy = sys.modules["numpy"]
+        _ = numpy.random.rand  # loaded at its first use, which is each session's beginning: three megabytes a session
         numpy.dot(numpy.ones((64, 64)), numpy.ones((64, 64)))  # BLAS takes its memory now, once for all sessions
 
 
