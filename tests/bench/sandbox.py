@@ -186,7 +186,7 @@ def held() -> int:
     import sandbox_memory
 
     if told := sandbox_memory.rows():
-        return told["total_rss"] + told["total_shmem"] + told.get("total_mapped_file", 0)
+        return told["total_rss"] + told["total_shmem"]
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return -int(line.split()[1]) * 1024
