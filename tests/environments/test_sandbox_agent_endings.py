@@ -8,6 +8,7 @@ import re
 import pytest
 from sandbox_agents import INSIDE, LIMITS, run, with_session
 
+from mcpgym_environments.python_sandbox.jail.frames import MOST_WHY
 from mcpgym_environments.python_sandbox.sessions.session import Outcome, Session
 
 LOOP = "kept = 5\nwhile True: pass"
@@ -265,6 +266,16 @@ def test_an_answer_that_code_forges_ends_its_own_call_and_no_other() -> None:
     assert first.status == "ok"
     assert second.status == "ok"  # what the first cell goes on to print is its own fault
     assert second.output.endswith(b"'second'\n")
+
+
+def test_a_reason_that_code_forges_is_cut_to_what_an_answer_may_hold() -> None:
+    forged = (
+        "import os, struct\ntext = b'\\xff' * 500\n"
+        "os.write(3, struct.pack('>BIII', 1, 1, len(text), 0) + text)\nwhile True: pass"
+    )
+    (outcome,) = run(forged, backend=INSIDE)
+    assert outcome.status == "error"
+    assert outcome.why == ("\\xff" * 500)[:MOST_WHY]
 
 
 def test_calls_are_numbered_and_cells_too() -> None:

@@ -79,6 +79,8 @@ READ = {
     "a\0b": "is not a path",
     "x" * 5000: "is not a path",
     "\ud800": "holds half of a character",
+    "\U0001f600" * 90: "' is too long a name",
+    "a'\"" * 1000: "there is no",
     "none.txt": "there is no 'none.txt'",
     ".": "is a folder, not a file",
     "folder": "is a folder, not a file",
@@ -175,6 +177,31 @@ def test_the_workspace_leaves_as_a_tar() -> None:
         assert file.read() == b"text"
 
 
+def test_odd_numbers_and_long_names_are_explained_and_the_session_goes_on() -> None:
+    code = """
+import os
+d = "/work"
+for n in range(14):
+    d += "/" + (b"\\xff" * 250).decode("utf-8", "surrogateescape"); os.mkdir(d)
+for n in range(480): open(f"{d}/{n}", "w").close()
+"""
+
+    async def act(session: Session) -> None:
+        await session.run(code)
+        entries, omitted = await session.list_part(depth=64)
+        assert len(entries) + omitted == 14 + 480
+        assert omitted > 400
+        for path, offset in (("a", -1), ("a", 2**63), ("a", 2**63 - 1), ("../a", -1)):
+            with pytest.raises(FileFault):
+                await session.read(path, offset)
+        with pytest.raises(FileFault, match="depth is a whole number"):
+            await session.list(depth=-1)
+        await session.reset()
+        assert await session.list() == []
+
+    with_session(act, INSIDE)
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -182,10 +209,11 @@ def test_the_workspace_leaves_as_a_tar() -> None:
         "import os\nos.chmod('/work', 0o555); os.chmod('/tmp', 0)",
         "import os\nd = 'd'\nfor n in range(400): os.mkdir(d, 0o777 if n % 3 else 0o700); os.chdir(d)",
         "import os\nos.makedirs('a/b/c'); os.chmod('a/b', 0); os.chmod('a', 0)",
+        "import os\nos.makedirs('.0/b/c')\nfor n in range(9): open(f'.{n + 1}.1', 'w'); open(f'.{n + 1}.removed', 'w')",
         "import os\nfor n in range(300): os.symlink('/work', f'l{n}')",
         "import os\nos.mkdir('/tmp/x'); os.symlink('/work', '/tmp/x/y'); open('/dev/shm/s', 'w')",
     ],
-    ids=["no rights", "few rights", "deep", "closed inside", "links", "elsewhere"],
+    ids=["no rights", "few rights", "deep", "closed inside", "names", "links", "elsewhere"],
 )
 def test_a_reset_leaves_nothing_whatever_lies_there(code: str) -> None:
     look = "import os\n[os.listdir(d) for d in ('/work', '/tmp', '/dev/shm')], 'code' in globals(), os.getcwd()"

@@ -15,7 +15,6 @@ def empty(folder: int) -> None:
     Folders are taken apart from the top: what lies in one is moved to the outermost under a new name first.
     No process of the session may be running.
     """
-    number = 0
     for _ in range(1_000_000):
         names = os.listdir(folder)
         if not names:
@@ -38,8 +37,8 @@ def empty(folder: int) -> None:
                         continue
                     with contextlib.suppress(OSError):
                         os.chmod(inner, 0o700, dir_fd=below)
-                    number += 1
-                    os.rename(inner, f".{number}.{os.getpid()}", src_dir_fd=below, dst_dir_fd=folder)
+                    aside = f".{os.urandom(12).hex()}"  # no name that is there, whoever chose those
+                    os.rename(inner, aside, src_dir_fd=below, dst_dir_fd=folder)
             finally:
                 os.close(below)
             os.rmdir(name, dir_fd=folder)

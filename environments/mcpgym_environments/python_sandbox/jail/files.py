@@ -19,6 +19,8 @@ from collections.abc import Iterator
 MOST_PATH = 4096
 MOST_ENTRIES = 1000
 """How many entries a listing gives."""
+MOST_LISTED = 1 << 20
+"""How long their JSON may be, in bytes: names of bytes that are no text take six each."""
 MOST_DEPTH = 64
 
 _OPENAT2 = 437
@@ -183,18 +185,20 @@ class Workspace:
         """
         top = relative(path)
         descriptor = self._open(top, os.O_RDONLY | os.O_DIRECTORY)
-        entries: list[dict[str, object]] = []
-        omitted = 0
+        entries: list[str] = []
+        omitted = size = 0
         try:
             for name, found in _tree(descriptor, "" if top == "." else top + "/", max(1, min(depth, MOST_DEPTH))):
-                if len(entries) < MOST_ENTRIES and len(name) <= MOST_PATH:
-                    size = found.st_size if stat.S_ISREG(found.st_mode) else 0
-                    entries.append({"path": name, "kind": _kinds(found.st_mode), "size": size})
-                else:
+                if len(entries) >= MOST_ENTRIES or size >= MOST_LISTED or len(name) > MOST_PATH:
                     omitted += 1
+                    continue
+                content = found.st_size if stat.S_ISREG(found.st_mode) else 0
+                entry = {"path": name, "kind": _kinds(found.st_mode), "size": content}
+                entries.append(json.dumps(entry, separators=(",", ":")))
+                size += len(entries[-1]) + 1
         finally:
             os.close(descriptor)
-        return json.dumps(entries, separators=(",", ":")).encode(), omitted
+        return f"[{','.join(entries)}]".encode(), omitted
 
     def tree(self) -> Iterator[tuple[str, os.stat_result]]:
         """Everything in the workspace, folders before what is in them."""
@@ -259,7 +263,8 @@ def relative(path: str) -> str:
 
 def shown(path: str) -> str:
     """A path for a message: short, and with nothing in it that acts on a terminal."""
-    return ascii(path if len(path) <= 100 else path[:97] + "...")
+    text = ascii(path[:100])
+    return text if len(path) <= 100 and len(text) <= 120 else f"{text[:97]}...'"
 
 
 def kind_of(mode: int) -> str:

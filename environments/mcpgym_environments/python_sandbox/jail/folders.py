@@ -94,11 +94,10 @@ def remove(folder: str) -> None:
     """
     top = _opened(folder, None)
     try:
-        number = 0
         while names := os.listdir(top):
             for name in names:
                 if not _unlinked(top, name):
-                    number = _empty(top, name, number)
+                    _empty(top, name)
                     os.rmdir(name, dir_fd=top)
     finally:
         os.close(top)
@@ -123,14 +122,13 @@ def _unlinked(at: int, name: str) -> bool:
     return True
 
 
-def _empty(top: int, name: str, number: int) -> int:
+def _empty(top: int, name: str) -> None:
     inside = _opened(name, top)
     try:
         for inner in os.listdir(inside):
             if not _unlinked(inside, inner):
                 os.close(_opened(inner, inside))  # moving a folder changes an entry in it
-                number += 1
-                os.rename(inner, f".{number}.removed", src_dir_fd=inside, dst_dir_fd=top)
+                aside = f".{os.urandom(12).hex()}"  # no name that is there, whoever chose those
+                os.rename(inner, aside, src_dir_fd=inside, dst_dir_fd=top)
     finally:
         os.close(inside)
-    return number

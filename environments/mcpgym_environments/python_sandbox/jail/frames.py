@@ -18,9 +18,28 @@ Requests, as ``{"op": …, "n": …}`` with more keys, and their blobs:
 ``reset``   ``seed``                                            an empty workspace and a fresh worker
 ==========  ==================================================  ============================================
 
-``n`` counts requests and comes back. An answer has ``n``, ``status`` (one of ``STATUSES``), ``why`` (null, or a short
-text), ``fresh`` (whether the variables are lost), ``milliseconds`` and ``omitted``; nothing else may be relied upon.
-A fault of a file operation is status ``error`` with a text for the policy in ``why``.
+``n`` counts requests and comes back. Every answer has these keys beside those above; nothing else may be relied upon:
+
+================  ===================================================================================================
+``n``             the number of the request
+``status``        one of ``STATUSES``
+``why``           null, or a text of at most ``MOST_WHY`` characters, as below
+``fresh``         whether the variables are lost (a new worker); files are kept, but for ``reset``
+``milliseconds``  how long it took by init's clock
+``omitted``       ``run``, ``evaluate``: bytes of output between the beginning and the end that are in the blob
+================  ===================================================================================================
+
+===========  =======  ================================================================================================
+``status``   fresh    ``why``
+===========  =======  ================================================================================================
+``ok``       no       null (``reset``: fresh)
+``error``    no       of code: null, its blob tells; of ``evaluate`` also ``not JSON: …`` or ``it ended by sys.exit``;
+                      of ``hello`` and of files: what is wrong, in words for who asked
+``timeout``  no       ``timeout`` or ``cpu``: interrupted, and it ended within the grace
+``killed``   yes      ``timeout`` or ``cpu``: it did not; or at once ``memory``, ``processes`` or ``disk``
+``crashed``  yes      how the worker ended: ``exit N``, ``signal NAME``, ``signal N`` where it has no name, ``unknown``;
+                      or ``wrote to the channel of the worker``
+===========  =======  ================================================================================================
 """
 
 from __future__ import annotations
@@ -36,6 +55,8 @@ MAX_BLOB = 16 << 20
 """The longest blob, in bytes."""
 HEAD_BYTES = 8
 """How long the lengths before each frame are."""
+MOST_WHY = 500
+"""The longest ``why``, in characters."""
 STATUSES = ("ok", "error", "timeout", "killed", "crashed")
 """How a call can end: well; with an error of the code; interrupted, variables kept; killed by us; ended by itself."""
 

@@ -211,11 +211,14 @@ class Init:
         else:
             try:
                 answer, content = self._file(str(operation), header, blob)
-            except Fault as fault:
+            except (Fault, frames.FrameError) as fault:  # the numbers and names may be a policy's
                 answer, content = {"status": "error", "why": str(fault)}, b""
         milliseconds = round((time.monotonic() - start) * 1000)
         usual = {"status": "ok", "why": None, "fresh": False, "milliseconds": milliseconds, "omitted": 0}
-        return {**usual, **answer}, content
+        answer = {**usual, **answer}
+        if answer["why"] is not None:
+            answer["why"] = answer["why"][: frames.MOST_WHY]
+        return answer, content
 
     def _hello(self, header: dict[str, Any]) -> dict[str, Any]:
         spec = header.get("spec")

@@ -30,7 +30,7 @@ REQUEST = struct.Struct(">BIII")
 REPLY = struct.Struct(">BIII")
 """Whether it went well (0 or 1), number of the call, lengths of a text and of a blob that follow."""
 MOST_WHY = 500
-"""The longest text of a reply, in bytes."""
+"""The longest text of a reply, in bytes; see ``frames``, which the worker does without."""
 CHANNEL, OUTPUT, NULL = 3, 4, 5
 """The worker's descriptors: init, a second hold on the output pipe should a cell close the first, and one on /dev/null:
 a cell may also leave no descriptor free to open it anew."""
