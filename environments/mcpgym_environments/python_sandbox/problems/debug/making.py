@@ -79,7 +79,7 @@ class Failure:
                 parts.append(f'  File "{FILE}", line {number}, in {frame.f_code.co_name}')
                 parts.append(f"    {lines[number - 1].strip()}")
         last = f"{type(self.error).__name__}: {self.error}"
-        return "\n".join(["Traceback (most recent call last):", *parts[-12:], last])
+        return "\n".join([*parts[-12:], last])  # as the tools show it, without its heading
 
 
 def loaded(source: str, function: str) -> Callable[..., Any]:
