@@ -80,7 +80,7 @@ READ = {
     "x" * 5000: "is not a path",
     "\ud800": "holds half of a character",
     "\U0001f600" * 90: "' is too long a name",
-    "a'\"" * 1000: "there is no",
+    "a'\"" * 80: "there is no",
     "none.txt": "there is no 'none.txt'",
     ".": "is a folder, not a file",
     "folder": "is a folder, not a file",
