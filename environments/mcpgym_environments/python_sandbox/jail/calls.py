@@ -137,6 +137,7 @@ class Call:
         self._files = files
         self._interrupted: str | None = None
         self._deaf = False
+        self._spent = self._lost = 0.0
         self.capture = Capture(limits.output_bytes)
 
     def make(self, operation: int, cell: int, blob: bytes) -> Ended:
@@ -148,8 +149,8 @@ class Call:
         to = self._worker
         to.calls += 1
         self._cpu = self._processes.mark(to.pid)
-        to.resume()
         rest = to.ask(operation | (worker.REAP if to.orphaned else 0), to.calls, cell, blob)
+        to.resume()  # only now: it wakes up once
         try:
             ended = self._watch(rest)
         except Broken:
@@ -227,11 +228,25 @@ class Call:
             return "processes"
         if self._files is not None:
             size, count = self._files.usage()
+            size += self._processes.nameless(self._worker.pid, self._files.device)
             if size > max(self._limits.workspace_bytes, self._files.full[0]):
                 return "disk"
             if count > max(self._limits.workspace_files, self._files.full[1]):
                 return "disk"
-        return "cpu" if used.cpu - self._cpu > self._limits.cpu_seconds else None
+        return "cpu" if self._processor_time(used.cpu) > self._limits.cpu_seconds else None
+
+    def _processor_time(self, cpu: float) -> float:
+        """What this call used, with what was seen of processes that ended and that nobody waited for.
+
+        Those take their time with them. Of ones that began and ended between two looks nothing is ever seen: all
+        processors for as long as the call may last is what they can use.
+        """
+        spent = cpu - self._cpu
+        if spent < self._spent:  # or one ended while they were looked at
+            spent = self._processes.usage(self._worker.pid).cpu - self._cpu
+            self._lost += max(0.0, self._spent - spent)
+        self._spent = spent
+        return spent + self._lost
 
     # ------------------------------------------------------------------ what comes
 

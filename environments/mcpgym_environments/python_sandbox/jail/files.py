@@ -83,6 +83,11 @@ class Workspace:
             self._root = os.open(self._path, flags)
         return self._root
 
+    @property
+    def device(self) -> int:
+        """The number of the file system that it lies on."""
+        return os.fstat(self._root).st_dev
+
     # ------------------------------------------------------------------ opening
 
     def _open(self, path: str, flags: int, mode: int = 0) -> int:

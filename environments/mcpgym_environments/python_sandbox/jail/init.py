@@ -173,7 +173,7 @@ class Init:
                 self._reader,
                 lambda channel, output, parent: worker.main(channel, output, parent, place.confine, place.own_user),
             )
-            self._processes.baseline(self._worker.pid)
+            self._processes.begin(self._worker.pid)
             if self._begun:
                 self._begin(self._worker)
 
@@ -262,11 +262,11 @@ class Init:
             self._packages[name] = str(getattr(sys.modules[module], "__version__", "unknown"))
 
     def _call(self, header: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
-        limits = replace(
-            self._limits,
-            seconds=_positive(header, "seconds", self._limits.seconds),
-            cpu_seconds=_positive(header, "cpu_seconds", self._limits.cpu_seconds),
-        )
+        limits = self._limits
+        seconds = _positive(header, "seconds", limits.seconds)
+        cpu_seconds = _positive(header, "cpu_seconds", limits.cpu_seconds)
+        if seconds != limits.seconds or cpu_seconds != limits.cpu_seconds:
+            limits = replace(limits, seconds=seconds, cpu_seconds=cpu_seconds)
         evaluates = header["op"] == "evaluate"
         if evaluates:
             blob = str(header.get("function")).encode("utf-8", "replace").replace(b"\0", b"") + b"\0" + blob

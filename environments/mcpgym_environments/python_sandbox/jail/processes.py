@@ -47,6 +47,7 @@ class Processes:
         self._namespace = namespace
         self._proc = _stat(os.getpid()) is not None
         self._shared = 0
+        self._own = -1  # the worker's /proc/<pid>/stat, held open: it is read before every call
         if not namespace and sys.platform == "linux":
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -64,15 +65,30 @@ class Processes:
 
     def mark(self, worker: int) -> float:
         """The processor time used so far, to be taken from later measures: while only the worker is alive."""
-        return self.usage(worker, [worker]).cpu
+        if self._own < 0:
+            return self.usage(worker).cpu
+        reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
+        try:
+            fields = _fields(os.pread(self._own, 1024, 0))
+        except OSError:  # it has ended, and will be found to have
+            fields = [b"0"] * 15
+        return reaped.ru_utime + reaped.ru_stime + sum(map(int, fields[11:15])) / TICKS
 
-    def baseline(self, worker: int) -> None:
-        """Take what a new worker has in memory for what it shares with init, and so with all that it forks."""
+    def begin(self, worker: int) -> None:
+        """Watch a new worker; what it has in memory it shares with init, and so with all that it forks."""
+        if self._own >= 0:
+            os.close(self._own)
+            self._own = -1
         fields = _stat(worker) if self._proc else None
         self._shared = 0 if fields is None else int(fields[21]) * PAGE
+        if fields is not None:
+            self._own = os.open(f"/proc/{worker}/stat", os.O_RDONLY | os.O_CLOEXEC)
 
-    def usage(self, worker: int, pids: list[int] | None = None) -> Usage:
-        """What the processes use together; of ended ones, their processor time."""
+    def usage(self, worker: int) -> Usage:
+        """What the processes use together; of ended ones that somebody waited for, their processor time.
+
+        Parents are looked at before their children, so that no time is counted twice when one ends meanwhile.
+        """
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = reaped.ru_utime + reaped.ru_stime
         if not self._proc:
@@ -80,7 +96,7 @@ class Processes:
                 cpu += time.clock_gettime((~worker << 3) | 2)  # the clock of another process, as the kernel numbers it
             return Usage(cpu, 0, 1)
         ticks = memory = threads = 0
-        for pid in self.all(worker) if pids is None else pids:
+        for pid in sorted(self.all(worker)):
             fields = _stat(pid)
             if fields is not None:
                 ticks += sum(map(int, fields[11:15]))
@@ -105,34 +121,49 @@ class Processes:
                     total += int(line.split()[1]) * 1024
         return total
 
+    def nameless(self, worker: int, device: int) -> int:
+        """Bytes on a disk of files that the processes hold open and that no folder has any more."""
+        total = 0
+        seen: set[int] = set()
+        for pid in self.all(worker) if self._proc else ():
+            with contextlib.suppress(OSError):
+                for name in os.listdir(f"/proc/{pid}/fd"):
+                    with contextlib.suppress(OSError):
+                        found = os.stat(f"/proc/{pid}/fd/{name}")
+                        if found.st_dev == device and not found.st_nlink and found.st_ino not in seen:
+                            seen.add(found.st_ino)
+                            total += found.st_blocks * 512
+        return total
+
     # ------------------------------------------------------------------ stopping and ending
 
     def freeze(self, worker: int) -> int | None:
         """Stop the worker and kill every other process.
 
+        What has been sent a SIGSTOP runs no more of its code and starts no more processes (the kernel begins the fork
+        anew once it is awake), so nobody need wait until it has stopped.
+
         Returns:
-            How many others there were; None when the worker could not be stopped, or has ended.
+            How many others there were; None when they cannot all be killed, or the worker has ended.
         """
-        deadline = time.monotonic() + FREEZE_SECONDS
+        deadline = 0.0
         killed: set[int] = set()
         while True:
-            self._signal_all(signal.SIGSTOP, worker)  # what is stopped starts no more
+            self._signal_all(signal.SIGSTOP, worker)
             others = [pid for pid in self.all(worker) if pid != worker and pid not in killed]
+            if not others:
+                break
             for pid in others:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-                killed.add(pid)
-            if not others:
-                break
-            if time.monotonic() > deadline:
+            killed.update(others)
+            now = time.monotonic()
+            deadline = deadline or now + FREEZE_SECONDS
+            if now > deadline:
                 return None
-        while not _has_stopped(worker):
-            left = deadline - time.monotonic()
-            if left <= 0 or _has_ended(worker):
-                return None
-            _wait_for_child(left)
-        reap(worker)
-        return len(killed)
+        if killed or not self._proc:
+            reap(worker)
+        return None if _has_ended(worker) else len(killed)
 
     def _signal_all(self, number: int, worker: int) -> None:
         if self._namespace:
@@ -223,13 +254,6 @@ def reap(keep: int | None) -> int:
             os.waitid(os.P_PID, found.si_pid, os.WEXITED | os.WNOHANG)
 
 
-def _has_stopped(pid: int) -> bool:
-    try:
-        return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG) is not None
-    except ChildProcessError:
-        return False
-
-
 def _has_ended(pid: int) -> bool:
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -247,9 +271,12 @@ def _wait_for_child(seconds: float) -> None:
 
 def _stat(pid: int) -> list[bytes] | None:
     """The fields of /proc/<pid>/stat after the name."""
-    text = _text(f"/proc/{pid}/stat")
-    fields = text[text.rfind(b")") + 2 :].split()
+    fields = _fields(_text(f"/proc/{pid}/stat"))
     return fields if len(fields) > 21 else None
+
+
+def _fields(text: bytes) -> list[bytes]:
+    return text[text.rfind(b")") + 2 :].split()
 
 
 def _children(pid: int) -> list[int]:
