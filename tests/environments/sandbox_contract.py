@@ -15,6 +15,8 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+import pytest
+
 from mcpgym_environments.python_sandbox.sessions.backend import (
     LEVELS,
     Backend,
@@ -93,12 +95,8 @@ async def files_are_the_same_for_tools_and_code(place: Place) -> None:
     with tarfile.open(fileobj=io.BytesIO(await session.export())) as archive:
         assert sorted(archive.getnames()) == ["data", "data/in.bin", "out.txt"]
     for path in ("missing", "../x", "/etc/hostname", "data"):
-        try:
+        with pytest.raises(FileFault, match=r"\w"):
             await session.read(path)
-        except FileFault as fault:
-            assert str(fault)
-        else:
-            raise AssertionError(path)
     assert (await session.run("import os; os.getcwd()")).output.strip().endswith(b"work'")
 
 
@@ -121,9 +119,7 @@ async def code_past_its_time_is_stopped(place: Place) -> None:
     await session.run("x = 1; open('kept', 'w').write('k')")
     stopped = await session.run("while True: pass", seconds=0.4)
     assert stopped.why == "timeout"
-    assert (stopped.status, stopped.fresh) == (
-        ("timeout", False) if place.promises.interrupts else ("killed", True)
-    )
+    assert (stopped.status, stopped.fresh) == (("timeout", False) if place.promises.interrupts else ("killed", True))
     assert 300 <= stopped.milliseconds < 5000
     after = await session.run("x")
     assert after.status == ("ok" if place.promises.interrupts else "error")
@@ -133,8 +129,10 @@ async def code_past_its_time_is_stopped(place: Place) -> None:
 async def what_heeds_no_interrupt_is_killed(place: Place) -> None:
     session = await place.session()
     await session.run("x = 1; open('kept', 'w').write('k')")
-    code = "import time\nwhile True:\n    try:\n        while True: time.sleep(0.01)\n    except KeyboardInterrupt: pass"
-    killed = await session.run(code, seconds=0.3)
+    killed = await session.run(
+        "import time\nwhile True:\n    try:\n        while True: time.sleep(0.01)\n    except KeyboardInterrupt: pass",
+        seconds=0.3,
+    )
     assert (killed.status, killed.why, killed.fresh) == ("killed", "timeout", True), killed
     assert (await session.run("x")).status == "error"
     assert await session.read("kept") == b"k"
@@ -175,8 +173,11 @@ async def memory_is_limited(place: Place) -> None:
 
 async def the_workspace_is_limited(place: Place) -> None:
     session = await place.session()
-    code = "import time\nfor i in range(60):\n    with open(f'f{i}', 'wb') as f: f.write(bytes(1 << 20))\n    time.sleep(0.03)"
-    full = await session.run(code)
+    full = await session.run(
+        "import time\nfor i in range(60):\n"
+        "    with open(f'f{i}', 'wb') as f: f.write(bytes(1 << 20))\n"
+        "    time.sleep(0.03)"
+    )
     assert full.status in ("error", "killed"), full
     assert sum(entry.size for entry in await session.list()) < 60 << 20
     await session.reset()
@@ -200,7 +201,9 @@ async def a_reset_begins_anew(place: Place) -> None:
 
 async def sessions_are_apart(place: Place) -> None:
     one, two = await asyncio.gather(place.session(seed=3), place.session(seed=3))
-    ran = await asyncio.gather(one.run("x = 1; import random; random.random()"), two.run("import random; random.random()"))
+    ran = await asyncio.gather(
+        one.run("x = 1; import random; random.random()"), two.run("import random; random.random()")
+    )
     assert ran[0].output == ran[1].output != b""
     assert (await two.run("x")).status == "error"
     await one.write("mine", b"1")
@@ -212,7 +215,7 @@ async def sessions_are_apart(place: Place) -> None:
 async def an_ended_session_says_so(place: Place) -> None:
     session = await place.session()
     waiting = asyncio.ensure_future(session.run("import time; time.sleep(4)"))
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(0.1)
     threading.Thread(target=session.stream.kill).start()
     try:
         await asyncio.wait_for(waiting, 10)
@@ -286,16 +289,15 @@ ALL: tuple[Check, ...] = (
 CARRIED: tuple[Check, ...] = (
     cells_share_their_variables_and_show_what_a_notebook_shows,
     files_are_the_same_for_tools_and_code,
-    code_past_its_time_is_stopped,
-    sessions_are_apart,
     an_ended_session_says_so,
-    what_is_no_frame_ends_a_session,
 )
 """What depends on how bytes are carried, and not on the agent."""
 
 
-async def keeps_the_contract(backend: Backend, promises: Promises, checks: tuple[Check, ...] = ALL) -> None:
-    """Start ``backend``, make each check in it, close it, and start it again; raises with all that failed."""
+async def keeps_the_contract(
+    backend: Backend, promises: Promises, checks: tuple[Check, ...] = ALL, *, again: bool = True
+) -> None:
+    """Start ``backend``, make each check in it, close it, and start it ``again``; raises with all that failed."""
     spec = SandboxSpec(LIMITS)
     facts = await backend.start(spec)
     assert facts["backend"] == backend.name
@@ -322,9 +324,10 @@ async def keeps_the_contract(backend: Backend, promises: Promises, checks: tuple
             pass
         else:
             failed.append("a session outlived its back-end")
-        assert await backend.start(spec) == facts
-        await place.session()
-        backend.kill_now()
+        if again:
+            assert await backend.start(spec) == facts
+            await place.session()
+            backend.kill_now()
     finally:
         await backend.close()
     assert not failed, "\n".join(failed)

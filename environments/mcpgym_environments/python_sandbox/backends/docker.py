@@ -2,9 +2,9 @@
 
 **The engine's command line, not its Python library.** A session is one ``docker run -i`` whose standard input and
 output are the stream. The command carries bytes as they are and keeps the two outputs apart; it knows contexts, TLS,
-``DOCKER_HOST`` over ssh, rootless sockets and credential helpers; and ``docker`` and ``podman`` take the same words. The
-library of Docker hands out the socket below its HTTP library with frames of its own on it, which is undone otherwise
-for each transport; Podman's cannot attach with an input at all. So there is no package to install.
+``DOCKER_HOST`` over ssh, rootless sockets and credential helpers; and ``docker`` and ``podman`` take the same words.
+The library of Docker hands out the socket below its HTTP library, with frames of its own on it; Podman's cannot attach
+with an input at all. So there is no package to install.
 
 The container gets the agent over its input (see ``program.py``): no mount, which an engine elsewhere could not do, and
 no image of ours.

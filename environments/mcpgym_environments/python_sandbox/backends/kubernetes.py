@@ -20,7 +20,7 @@ from mcpgym_environments.python_sandbox.sessions.backend import JSON, Level, San
 
 LABEL = {"app.kubernetes.io/managed-by": "mcpgym", "app.kubernetes.io/component": "python-sandbox"}
 POLICY = "mcpgym-python-sandbox"
-HOPELESS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError")
+HOPELESS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError")
 """What a container waits for in vain."""
 INPUT, OUTPUT = 0, 1
 """Channels of an attached container's web socket."""

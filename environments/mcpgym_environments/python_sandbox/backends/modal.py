@@ -52,12 +52,8 @@ class Modal(RemoteBackend):
             Unavailable: the library or a token is missing.
         """
         self._library = modal = needed("modal", "modal")
-        configured = Path(os.environ.get("MODAL_CONFIG_PATH", "~/.modal.toml")).expanduser()
-        if not os.environ.get("MODAL_TOKEN_ID") and not configured.is_file():
-            raise Unavailable(
-                f"modal: there is neither MODAL_TOKEN_ID nor {configured}",
-                "Run modal token new, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET.",
-            )
+        if (missing := _without_token()) is not None:
+            raise Unavailable(missing, "Run modal token new, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET.")
         self._app = await modal.App.lookup.aio(APP, create_if_missing=True)
         if self._image:
             self._made = modal.Image.from_registry(self._image)
@@ -115,3 +111,11 @@ class ModalProcess:
     async def kill(self) -> None:
         """End the sandbox."""
         await self._sandbox.terminate.aio()
+
+
+def _without_token() -> str | None:
+    """Why there is no way into an account, if there is none."""
+    configured = Path(os.environ.get("MODAL_CONFIG_PATH", "~/.modal.toml")).expanduser()
+    if os.environ.get("MODAL_TOKEN_ID") or configured.is_file():
+        return None
+    return f"modal: there is neither MODAL_TOKEN_ID nor {configured}"

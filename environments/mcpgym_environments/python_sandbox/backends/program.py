@@ -35,7 +35,8 @@ Without ``--work`` the workspace is ``/work``, which must be empty or missing.
 
 RELAY = """
 import base64, os, subprocess, sys, threading
-child = subprocess.Popen([sys.executable, "-I", "-c", *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+pipe = subprocess.PIPE
+child = subprocess.Popen([sys.executable, "-I", "-c", *sys.argv[1:]], stdin=pipe, stdout=pipe, bufsize=0)
 def inward():
     try:
         for line in sys.stdin.buffer:

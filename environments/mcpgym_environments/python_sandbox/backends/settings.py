@@ -1,7 +1,7 @@
 """What a person can choose about a back-end: an argument of its class, else an environment variable, else a default.
 
-``MCPGYM_SANDBOX_IMAGE=python:3.13-slim`` is the same as ``image="python:3.13-slim"``. Credentials are none of these: each
-provider's own library reads its own variables and files.
+``MCPGYM_SANDBOX_IMAGE=python:3.13-slim`` is the same as ``image="python:3.13-slim"``. Credentials are none of these:
+each provider's own library reads its own variables and files.
 """
 
 from __future__ import annotations

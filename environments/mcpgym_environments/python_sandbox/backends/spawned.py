@@ -1,4 +1,4 @@
-"""What the back-ends have in common that start a process of this machine for each session, the stream its standard input.
+"""What the back-ends have in common that start a process for each session, with the stream on its standard input.
 
 The process gets one end of a pair of sockets, so that no bytes pass through this process but frames. When its socket is
 shut, the agent at the other end ends by itself; what does not is killed.
@@ -65,7 +65,7 @@ class SpawnedBackend:
         """What a person does when the command failed and said this."""
         raise NotImplementedError
 
-    def environment(self) -> dict[str, str]:
+    def environment(self) -> Mapping[str, str]:
         """The environment variables of the command."""
         return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
 
@@ -136,15 +136,18 @@ class SpawnedBackend:
         ours, theirs = socket.socketpair()
         try:
             user = self.user()
+            nobody: list[int] | None = None if user is None else []
             process = subprocess.Popen(  # noqa: ASYNC220 - takes a millisecond or two, and ends in its own time
                 command,
-                stdin=theirs,
-                stdout=theirs if self.both_ways else subprocess.DEVNULL,
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno() if self.both_ways else subprocess.DEVNULL,
                 stderr=self._telling if self._telling is not None else subprocess.DEVNULL,
                 cwd="/",
                 env=self.environment(),
                 start_new_session=True,  # Ctrl-C in the server's terminal is the server's to act upon
-                **({} if user is None else {"user": user, "group": user, "extra_groups": []}),  # type: ignore[arg-type]
+                user=user,
+                group=user,
+                extra_groups=nobody,
             )
         except BaseException:
             ours.close()

@@ -6,6 +6,7 @@ limits hold to the byte and nothing remains when the host ends. There are no lin
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import tarfile
@@ -173,10 +174,8 @@ class Tree:
         try:
             for depth in range(1, len(folders) + 1):
                 above = "/work/" + "/".join(folders[:depth])
-                try:
+                with contextlib.suppress(FileExistsError):
                     self.make(above)
-                except FileExistsError:
-                    pass
             self.write(f"/work/{name}", data)
         except OSError as error:
             raise Fault(_explained(error, path)) from None

