@@ -91,7 +91,7 @@ def test_the_text_shows_what_the_program_really_does_and_check_py_repeats_it(gen
         wanted = next(line for line in lines[place:] if line.startswith("and should return "))
         assert eval(lines[place], {name: right}) == eval(wanted.removeprefix("and should return "))
         if lines[place + 1] == "fails:":
-            assert lines[place + 2].strip().startswith(f'File "{FILE}", line ')  # no heading
+            assert lines[place + 2].strip().startswith(f"{FILE}, line ")
             last = lines[lines.index(wanted, place) - 1].strip()
             with pytest.raises(Exception) as caught:  # noqa: PT011
                 eval(lines[place], {name: broken})

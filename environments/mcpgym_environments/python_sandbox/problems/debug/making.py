@@ -71,15 +71,15 @@ class Failure:
     error: Exception
 
     def text(self, source: str) -> str:
-        """What its user sees: as Python prints it, without the parts that differ between its versions."""
+        """What its user sees: where it came from and what it is, without what differs between versions of Python."""
         lines = source.splitlines()
         parts = []
         for frame, number in walk_tb(self.error.__traceback__):
             if frame.f_code.co_filename == FILE:
-                parts.append(f'  File "{FILE}", line {number}, in {frame.f_code.co_name}')
+                parts.append(f"  {FILE}, line {number}, in {frame.f_code.co_name}")
                 parts.append(f"    {lines[number - 1].strip()}")
         last = f"{type(self.error).__name__}: {self.error}"
-        return "\n".join([*parts[-12:], last])  # as the tools show it, without its heading
+        return "\n".join([*parts[-12:], last])
 
 
 def loaded(source: str, function: str) -> Callable[..., Any]:
