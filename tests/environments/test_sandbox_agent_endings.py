@@ -6,7 +6,7 @@ import asyncio
 import re
 
 import pytest
-from sandbox_agents import INSIDE, LIMITS, run, with_session
+from sandbox_agents import INSIDE, LIMITS, OUTSIDE, run, with_session
 
 from mcpgym_environments.python_sandbox.jail.frames import MOST_WHY
 from mcpgym_environments.python_sandbox.sessions.session import Outcome, Session
@@ -73,6 +73,47 @@ def test_processor_time_counts_over_all_processes() -> None:
 
     ended = with_session(act, INSIDE)
     assert facts(ended) == ("timeout", "cpu", False)
+
+
+def test_processor_time_of_children_that_nobody_waits_for_counts_too() -> None:
+    code = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets them, and their time with them
+while True:
+    if not os.fork():
+        while time.process_time() < 0.35: pass
+        os._exit(0)
+    time.sleep(0.4)
+"""
+
+    async def act(session: Session) -> Outcome:
+        return await session.run(code, cpu_seconds=0.5)
+
+    assert facts(with_session(act, INSIDE)) == ("timeout", "cpu", False)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["with names", "without"])
+def test_a_disk_that_nothing_limits_is_watched(kept: bool) -> None:
+    size = LIMITS.workspace_bytes // 2
+    code = f"""
+import os, time
+files = []
+for name in "abc":
+    file = open(name, "wb")
+    if not {kept}: os.unlink(name)
+    file.write(bytes({size})); file.flush(); files.append(file)
+time.sleep(100)
+"""
+
+    async def act(session: Session) -> tuple[Outcome, bytes, Outcome]:
+        await session.write("kept.txt", b"kept")
+        ended = await session.run(code)
+        return ended, await session.read("kept.txt"), await session.run("import os\nsorted(os.listdir())")
+
+    ended, file, after = with_session(act, OUTSIDE)
+    assert facts(ended) == ("killed", "disk", True)
+    assert file == b"kept"
+    assert after.output == (b"['a', 'b', 'c', 'kept.txt']\n" if kept else b"['kept.txt']\n")
 
 
 def test_memory_counts_over_all_processes_and_nothing_is_left_of_it() -> None:

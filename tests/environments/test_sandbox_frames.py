@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mcpgym_environments.python_sandbox.jail import frames
 from mcpgym_environments.python_sandbox.jail.frames import HEAD_BYTES, MAX_BLOB, MAX_JSON, FrameError
+from mcpgym_environments.python_sandbox.sessions.answers import checked_answer
 
 HEAD = struct.Struct(">II")
 VALUES = st.recursive(
@@ -171,3 +172,26 @@ def test_a_header_comes_apart_at_its_own_length() -> None:
     """Half of a character at a cut, a pair of surrogates and null bytes are texts like others."""
     header = {"n": 1, "path": "\ud83d", "text": "\0\U0001f600é"}
     assert split(frames.encode(header, b"\0\xff"))[0] == header
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ("ok", None),
+        ("error", None),
+        ("error", "not JSON: tuple"),
+        ("timeout", "cpu"),
+        ("killed", "processes"),
+        ("crashed", "exit 255"),
+        ("crashed", "signal 37"),
+        ("error", "x" * frames.MOST_WHY),
+        ("error", "\ud800\x1b" * (frames.MOST_WHY // 2)),
+    ],
+    ids=lambda text: repr(text)[:20],
+)
+def test_every_answer_that_the_format_has_is_accepted(status: str, why: str | None) -> None:
+    header = {"n": 3, "status": status, "why": why, "fresh": status in ("killed", "crashed"), "milliseconds": 0}
+    json_length, _ = frames.lengths((data := frames.encode({**header, "omitted": 2**40}))[:HEAD_BYTES])
+    found = checked_answer(data[HEAD_BYTES : HEAD_BYTES + json_length], 3)
+    assert (found["status"], found["fresh"]) == (status, header["fresh"])
+    assert found["why"] == why or (why is not None and found["why"].isprintable())
