@@ -100,3 +100,25 @@ def test_three_at_once_by_one_bare_url_play_three_games(tmp_path: Path) -> None:
     assert all("Game over" in said["result"] for said, _ in played)
     handles = {results(requests[-1]["messages"])[0].split()[1] for _, requests in played}
     assert len(handles) == 3
+
+
+def test_it_has_a_safe_notebook_in_the_python_sandbox(tmp_path: Path) -> None:
+    script = [
+        ("run_python", {"code": "import sys\nprimes = [n for n in range(2, 60) if all(n % d for d in range(2, n))]"}),
+        ("write_file", {"path": "note.txt", "text": "kept between calls\n"}),
+        ("run_python", {"code": "print(open('note.txt').read(), end='')\nsum(primes)"}),
+        ("run_python", {"code": "open('/etc/shadow')"}),
+    ]
+
+    def brain(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Sequence[Block]:
+        done = len(results(messages))
+        if done == len(script):
+            return [says("\n".join(results(messages)))]
+        name, arguments = script[done]
+        return [calls(f"mcp__notebook__{name}", arguments, done)]
+
+    words = ["python-sandbox", "--config", "tasks=open", "--split", "test", "--index", "0", "--name", "notebook"]
+    said, requests = asyncio.run(ask("How much?", connected(tmp_path / "s.json", *words), brain, tmp_path / "home"))
+    assert "kept between calls\n440" in said["result"]
+    assert "FileNotFoundError" in said["result"]
+    assert {"run_python", "read_file", "list_files"} <= {tool["name"] for tool in listed(requests, "notebook")}
