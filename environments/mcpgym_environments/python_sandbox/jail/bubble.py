@@ -35,9 +35,10 @@ def begin(arguments: list[str]) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
-    namespaces.furnish(int(arguments[0]), int(arguments[1]))
     with contextlib.suppress(OSError):  # a container may forbid it
         pathlib.Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+    namespaces.fix_devices()
+    namespaces.furnish(int(arguments[0]), int(arguments[1]))
     sys.path.insert(0, f"/{root.SITE}")
     for name in arguments[2:]:
         importlib.import_module(name)

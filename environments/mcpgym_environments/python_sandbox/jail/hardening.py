@@ -9,6 +9,7 @@ import socket
 from functools import cache
 
 from mcpgym_environments.python_sandbox.jail import seccomp, system_calls
+from mcpgym_environments.python_sandbox.jail.limits import NO_CORE
 
 SECURE_BITS = 0xEF
 """NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, locked, and KEEP_CAPS locked off: user 0 is a user like others."""
@@ -45,8 +46,10 @@ def confine() -> None:
     Raises:
         OSError: the kernel refuses a step; its text names it.
     """
-    for kind in ("RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_NICE", "RLIMIT_RTPRIO"):
+    for kind in ("RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_NICE", "RLIMIT_RTPRIO"):
         resource.setrlimit(getattr(resource, kind), (0, 0))
+    with contextlib.suppress(ValueError, OSError):  # the server's own may be 0
+        resource.setrlimit(resource.RLIMIT_CORE, (NO_CORE, NO_CORE))
     system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
     with contextlib.suppress(OSError):  # without CAP_SETPCAP there is nothing to lock away
         system_calls.prctl(system_calls.PR_SET_SECUREBITS, SECURE_BITS)

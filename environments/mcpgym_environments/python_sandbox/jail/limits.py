@@ -29,6 +29,13 @@ ENVIRONMENT: Mapping[str, str] = {
 must be started with it: the seed of hashes and the threads of BLAS are read only then."""
 
 
+NO_CORE = 1
+"""The limit of a core dump's bytes for there to be none. With 0 the kernel would still start a program of the machine's
+that is named in ``core_pattern``, as root, and hand it the memory of whatever crashed; 1 is its mark for "do not"."""
+PENDING_SIGNALS = 256
+"""How many signals may wait and timers be set: the kernel counts them per user, who may be the server's."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """The same limits as the server's ``SandboxLimits``, as the first frame tells them."""
@@ -73,11 +80,12 @@ def hold(limits: Limits, *, count_processes: bool) -> None:
         "RLIMIT_NOFILE": int(limits.open_files),
         "RLIMIT_FSIZE": int(limits.file_bytes),
         "RLIMIT_STACK": 8 << 20,
-        "RLIMIT_CORE": 0,
+        "RLIMIT_CORE": NO_CORE,
         "RLIMIT_MEMLOCK": 0,
         "RLIMIT_MSGQUEUE": 0,
         "RLIMIT_RTPRIO": 0,
         "RLIMIT_NICE": 0,
+        "RLIMIT_SIGPENDING": PENDING_SIGNALS,
     }
     if count_processes:
         wanted["RLIMIT_NPROC"] = int(limits.processes)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import socket
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -142,6 +141,7 @@ def take_root(made: root.Plan) -> None:
     for name in root.DEVICES:
         os.close(os.open(f"/dev/{name}", os.O_CREAT | os.O_RDONLY | os.O_CLOEXEC, 0o666))
         mount(f"{OLD}/dev/{name}", f"/dev/{name}", flags=MS_BIND)
+    fix_devices()
     try:
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     except OSError as error:
@@ -152,6 +152,15 @@ def take_root(made: root.Plan) -> None:
         ) from None
     system_calls.unmount(OLD)
     mount("none", "/", flags=MS_REMOUNT | MS_RDONLY | LOCKED)  # the file system itself, for every mount of it
+
+
+def fix_devices() -> None:
+    """Make the devices' files read-only, of which all sessions see the times that who may write there can set.
+
+    What is written to the devices goes there as before.
+    """
+    for name in root.DEVICES:
+        mount("none", f"/dev/{name}", flags=MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC)
 
 
 def begin(order: Mapping[str, Any]) -> None:
@@ -203,24 +212,19 @@ def become_session(
     serve(connection, this, Place(confine=hardening.harden_worker, facts={"isolation": "namespaces"}))
 
 
-def _counts_processes_apart() -> bool:
-    """Whether the kernel limits processes per user and user namespace (since 5.14), and not per user alone."""
-    numbers = re.match(r"(\d+)\.(\d+)", os.uname().release)
-    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= (5, 14)
-
-
 def furnish(bytes_: int, files: int) -> None:
     """Mount what is the session's own: ``/proc``, and one bounded file system for ``/work``, ``/tmp`` and ``/dev/shm``.
 
     Raises:
         OSError: a mount was refused; its text names it.
     """
+    flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY  # or who holds most could have others ended (oom_score_adj)
     try:
-        mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid")
+        mount("proc", "/proc", "proc", flags, "subset=pid")
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
-        mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)  # before Linux 5.8
+        mount("proc", "/proc", "proc", flags)  # before Linux 5.8
     mount("tmpfs", OLD, "tmpfs", LOCKED, f"size={bytes_},nr_inodes={files},mode=755")
     for name, place, mode in (("work", "/work", 0o755), ("tmp", "/tmp", 0o1777), ("shm", "/dev/shm", 0o1777)):
         os.mkdir(f"{OLD}/{name}")

@@ -36,6 +36,9 @@ PYTHON = "usr/bin/python3"
 PASSWORDS = "sandbox:x:1000:1000:sandbox:/work:/nologin\nnobody:x:65534:65534::/:/nologin\n"
 GROUPS = "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n"
 DEVICES = ("null", "zero", "full", "random", "urandom")
+_FAR = 4_000_000_000 * 10**9
+"""When everything in the tree was last read, it says. As long as that is to come the kernel notes no reading, which all
+sessions could see."""
 FOLDERS = ("work", "tmp", "run", "proc", "dev/shm", "etc", "usr/bin", "usr/lib", SITE, PROGRAM)
 LINKS = {"lib": "usr/lib", "lib64": "usr/lib", "bin": "usr/bin", "usr/lib64": "lib", "usr/local": "."}
 
@@ -77,7 +80,7 @@ def build(made: Plan, tree: str, old: str = "") -> None:
     for place, source in made.copies.items():
         shutil.copyfile(f"{old}{source}", f"{tree}/{place}")
         facts = os.stat(f"{old}{source}")
-        os.utime(f"{tree}/{place}", ns=(facts.st_atime_ns, facts.st_mtime_ns))  # compiled files name this time
+        os.utime(f"{tree}/{place}", ns=(_FAR, facts.st_mtime_ns))  # compiled files name this time
         os.chmod(f"{tree}/{place}", 0o555 if place.startswith("usr/bin/") or ".so" in place else 0o444)
     for place, text in made.texts.items():
         with open(f"{tree}/{place}", "w", encoding="utf-8") as file:
@@ -85,6 +88,11 @@ def build(made: Plan, tree: str, old: str = "") -> None:
         os.chmod(f"{tree}/{place}", 0o444)
     for place, target in made.links.items():
         os.symlink(target, f"{tree}/{place}")
+    device = os.lstat(tree).st_dev
+    for place in (*made.texts, *made.links, *sorted(folders)):
+        facts = os.lstat(f"{tree}/{place}")
+        if facts.st_dev == device:  # and not the machine's files, while they lie in a folder of the tree
+            os.utime(f"{tree}/{place}", ns=(_FAR, facts.st_mtime_ns), follow_symlinks=False)
 
 
 def _add(made: Plan, place: str, source: str) -> None:

@@ -54,7 +54,10 @@ NUMBERS: Mapping[str, tuple[int, int]] = {
     "mq_open": (240, 180), "mq_unlink": (241, 181), "mq_timedsend": (242, 182), "mq_timedreceive": (243, 183),
     "mq_notify": (244, 184), "mq_getsetattr": (245, 185), "mlock": (149, 228), "mlock2": (325, 284),
     "mlockall": (151, 230), "mbind": (237, 235), "set_mempolicy": (238, 237), "set_mempolicy_home_node": (450, 450),
-    "move_pages": (279, 239), "migrate_pages": (256, 238),
+    "move_pages": (279, 239), "migrate_pages": (256, 238), "vmsplice": (278, 75),
+    # what all of the machine has only so much of
+    "io_setup": (206, 0), "io_destroy": (207, 1), "io_submit": (209, 2), "io_cancel": (210, 3),
+    "io_getevents": (208, 4), "io_pgetevents": (333, 292), "sync": (162, 81), "syncfs": (306, 267),
     # the network
     "socket": (41, 198), "bind": (49, 200), "listen": (50, 201), "connect": (42, 203), "accept": (43, 202),
     "accept4": (288, 242), "socketpair": (53, 199), "sendto": (44, 206), "sendmsg": (46, 211), "sendmmsg": (307, 269),
@@ -85,7 +88,7 @@ _SOMETIMES = (
     " rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_send_signal prctl prlimit64 setpriority ioprio_set"
     " sched_setscheduler sched_setparam sched_setattr sched_setaffinity get_robust_list chmod fchmod fchmodat fchmodat2"
     " chown fchown lchown fchownat utime utimes utimensat futimesat setxattr lsetxattr fsetxattr removexattr"
-    " lremovexattr fremovexattr fcntl ioctl truncate flock"
+    " lremovexattr fremovexattr fcntl ioctl truncate flock sync syncfs"
 )
 SOMETIMES = frozenset(_SOMETIMES.split())
 """Calls of the table that only some filters forbid, or only with some arguments."""
@@ -103,6 +106,7 @@ SOCK_STREAM = 1
 F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY, F_SETPIPE_SZ = (8, 10, 15, 1024, 1026, 1031)
 F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW = 6, 7, 37, 38
 FIOSETOWN, SIOCSPGRP = 0x8901, 0x8902
+PR_SCHED_CORE = 62
 TIOCSTI = 0x5412
 TIOCLINUX = 0x541C
 
@@ -225,7 +229,8 @@ def worker_rules(machine: str | None = None) -> Rules:
     """What user code may not do besides: reach for init, whose user is the same, or hold much memory of the kernel.
 
     All sessions read the same files, so nobody may watch them, or lock them for others to find: notifications and
-    leases are refused, and a lock seems to be had and is none.
+    leases are refused, and a lock seems to be had and is none. Nor can it have the machine write all its files to disk.
+    It stays open to init, which measures what it holds.
     """
     return (
         Rules(machine)
@@ -238,10 +243,10 @@ def worker_rules(machine: str | None = None) -> Rules:
         .unless_zero("setpriority", 1)
         .unless_equal("ioprio_set", 0, 1)
         .unless_zero("ioprio_set", 1)
-        .if_any_of("prctl", 0, (system_calls.PR_SET_PDEATHSIG,))
+        .if_any_of("prctl", 0, (system_calls.PR_SET_PDEATHSIG, system_calls.PR_SET_DUMPABLE, PR_SCHED_CORE))
         .if_any_of("fcntl", 1, (F_SETPIPE_SZ, F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE, F_NOTIFY))
         .if_any_of("fcntl", 1, (F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW), 0)
-        .refuse(("flock",), 0)
+        .refuse(("flock", "sync", "syncfs"), 0)
         .if_any_of("ioctl", 1, (FIOSETOWN, SIOCSPGRP))
         .only_stream_pairs()
         .unless_null("sendto", 4)
