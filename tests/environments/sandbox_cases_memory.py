@@ -58,6 +58,19 @@ MEMORY: tuple[Case, ...] = (
         heavy=True,
     ),
     case(
+        "fork_bomb_with_much_memory",
+        "x = [bytearray(b'1' * 10**6) for i in range(300)]",
+        """
+        import os
+        while True:
+            try: os.fork()
+            except OSError: pass
+        """,
+        seconds=2,
+        heavy=True,
+        proves=lambda answers: answers[1].seconds < 4,
+    ),
+    case(
         "sysv_shm_bomb",
         """
         import ctypes

@@ -220,10 +220,8 @@ class Call:
     def _excess(self) -> str | None:
         """What the session uses too much of."""
         used = self._processes.usage(self._worker.pid)
-        if used.memory > self._limits.memory:
-            exact = self._processes.proportional(self._worker.pid)
-            if exact is None or exact > self._limits.memory:
-                return "memory"
+        if used.memory > self._limits.memory and self._processes.crowded(self._worker.pid, self._limits.memory):
+            return "memory"
         if used.threads > self._limits.processes + 1:
             return "processes"
         if self._files is not None:

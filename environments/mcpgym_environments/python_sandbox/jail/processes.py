@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import signal
 import sys
@@ -21,6 +22,8 @@ if sys.platform != "win32":
 
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+LOOK_SECONDS = 0.03
+"""How long one look at what processes share may take; one process may take longer."""
 _PR_SET_CHILD_SUBREAPER = 36
 FREEZE_SECONDS = 1.0
 """How long stopping a session's processes may take, however busy they make the machine."""
@@ -47,6 +50,8 @@ class Processes:
         self._namespace = namespace
         self._proc = _stat(os.getpid()) is not None
         self._shared = 0
+        self._uncounted: list[int] = []  # processes whose memory is still to be looked at, and that of the others
+        self._counted = 0
         self._own = -1  # the worker's /proc/<pid>/stat, held open: it is read before every call
         if not namespace and sys.platform == "linux":
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -104,22 +109,30 @@ class Processes:
                 memory += max(0, int(fields[21]) * PAGE - self._shared)
         return Usage(cpu + ticks / TICKS, memory, threads)
 
-    def proportional(self, worker: int) -> int | None:
-        """Resident memory with what processes share counted once; slower; None where it cannot be read."""
-        total = 0
-        for pid in self.all(worker):
+    def crowded(self, worker: int, most: int) -> bool:
+        """Whether they hold more than ``most`` bytes of memory, what they share counted once.
+
+        The kernel walks through all that a process holds to tell, and waits for one that is forking. So one look takes
+        a bounded time, and the next goes on where it ended. Where it cannot be told, the answer is yes.
+        """
+        if not self._uncounted:
+            self._uncounted, self._counted = self.all(worker), 0
+        until = time.monotonic() + LOOK_SECONDS
+        while self._uncounted and time.monotonic() < until:
             try:
-                text = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
-            except FileNotFoundError:
-                continue
+                text = Path(f"/proc/{self._uncounted.pop()}/smaps_rollup").read_text("ascii")
             except OSError as error:
-                if error.errno == 3:  # it ended
+                if error.errno in (errno.ENOENT, errno.ESRCH):  # it ended
                     continue
-                return None
+                self._uncounted = []
+                return True
             for line in text.splitlines():
                 if line.startswith("Pss:"):
-                    total += int(line.split()[1]) * 1024
-        return total
+                    self._counted += int(line.split()[1]) * 1024
+            if self._counted > most:
+                self._uncounted = []
+                return True
+        return False
 
     def nameless(self, worker: int, device: int) -> int:
         """Bytes on a disk of files that the processes hold open and that no folder has any more."""
