@@ -6,7 +6,7 @@ import ast
 import os
 
 import pytest
-from sandbox_agents import BOTH, run, shown, with_session
+from sandbox_agents import BOTH, INSIDE, run, shown, with_session
 
 from mcpgym_environments.python_sandbox.sessions.session import Session
 
@@ -232,5 +232,5 @@ def test_code_that_is_not_utf_8_is_an_error_of_syntax() -> None:
 
 
 def test_no_cell_shares_modules_of_ours() -> None:
-    assert shown("import sys\n[name for name in sys.modules if 'mcpgym' in name]") == "[]\n"
-    assert "ModuleNotFoundError" in shown("import mcpgym_environments.python_sandbox.jail.init")
+    assert shown("import sys\n[name for name in sys.modules if 'mcpgym_environments' in name]") == "[]\n"
+    assert "ModuleNotFoundError" in shown("import mcpgym_environments.python_sandbox.jail.init", backend=INSIDE)
