@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -86,6 +87,14 @@ def check_solutions(generators: Sequence[Generator]) -> None:
         assert judge(problem.answer, printed).correct == (source is problem.solution), about
         assert seconds < 5, about
         assert judge(problem.answer, answer_text(problem.answer)).correct, about
+
+
+def check_guesses(generator: Generator) -> None:
+    """Where problems are easiest, too, hardly any two have one answer: nothing is paid for guessing."""
+    assert generator.levels[0] == 1
+    answers = [made(generator, 1, f"guess {seed}").answer for seed in range(16)]
+    most = Counter(answer_text(answer) for answer in answers if answer is not None).most_common(1)[0]
+    assert most[1] <= 4, f"{generator.name}: {most[1]} of 16 answers are {most[0]}"
 
 
 def check_texts(generator: Generator) -> None:

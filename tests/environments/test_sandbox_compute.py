@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.environments.sandbox_problems import check_solutions, check_texts, made, parameters
+from tests.environments.sandbox_problems import check_guesses, check_solutions, check_texts, made, parameters
 
 from mcpgym_environments.python_sandbox.problems.answers import SurdAnswer, answer_text, judge
 from mcpgym_environments.python_sandbox.problems.compute import GENERATORS
@@ -45,6 +45,11 @@ def test_solutions_are_right_and_mistakes_wrong() -> None:
 @pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: generator.name)
 def test_texts_are_varied_and_do_not_hold_the_answer(generator) -> None:  # type: ignore[no-untyped-def]
     check_texts(generator)
+
+
+@pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: generator.name)
+def test_answers_cannot_be_guessed(generator) -> None:  # type: ignore[no-untyped-def]
+    check_guesses(generator)
 
 
 @settings(deadline=None, max_examples=40)

@@ -25,7 +25,7 @@ _DRAWS = 400
 """How many inputs are looked at for them, at most."""
 
 _ALIKE = 3
-"""How many tests may expect the same value, so that a constant is worth little."""
+"""How many tests may expect the same value where nothing else is said."""
 
 RULES = """\
 How it is graded: {function} of solution.py is called in a fresh process with other inputs than those shown here; they \
@@ -63,8 +63,11 @@ def drawn_cases(
     accept: Callable[[Arguments, Any], bool] = lambda arguments, expected: True,
     least: int | None = None,
     draws: int = _DRAWS,
+    alike: int = _ALIKE,
 ) -> list[Case]:
-    """``count`` tests: the first inputs that are new, are not shown, and do not expect what many others expect.
+    """``count`` tests: the first inputs that are new, are not shown, and do not expect what ``alike`` others expect.
+
+    So many tests, too, may expect an argument of theirs, in whatever order: neither a constant nor an echo is worth much.
 
     Raises:
         RuntimeError: there are fewer than ``least`` (or ``count``) such inputs among the first ``draws``: the
@@ -79,15 +82,25 @@ def drawn_cases(
             continue
         seen.add(name)
         expected = reference(*copied(arguments))
-        if expected_so_far[key(expected)] >= _ALIKE or not accept(arguments, expected):
+        kinds = [key(expected), *(["an echo"] if _is_echo(arguments, expected) else [])]
+        if any(expected_so_far[kind] >= alike for kind in kinds) or not accept(arguments, expected):
             continue
-        expected_so_far[key(expected)] += 1
+        expected_so_far.update(kinds)
         cases.append(Case(arguments, expected))
         if len(cases) == count:
             return cases
     if len(cases) < (count if least is None else least):
         raise RuntimeError(f"only {len(cases)} of {count} tests among the inputs that were drawn")
     return cases
+
+
+def _is_echo(arguments: Arguments, expected: Any) -> bool:
+    """Whether what is expected is one of the arguments, or a list that holds the same."""
+    value = key(expected)
+    if any(key(argument) == value for argument in arguments):
+        return True
+    lists = [sorted(map(key, each)) for each in (expected, *arguments) if type(each) is list]
+    return type(expected) is list and lists[0] in lists[1:]
 
 
 def case_maker(
@@ -99,6 +112,6 @@ def case_maker(
     """The function that makes the tests of an episode from its seed."""
 
     def cases(seed: int) -> Sequence[Case]:
-        return drawn_cases(inputs, reference, shown, Random(derive_seed("tests", generator, seed)))
+        return drawn_cases(inputs, reference, shown, Random(derive_seed("tests", generator, seed)), alike=1)
 
     return cases

@@ -10,7 +10,7 @@ from mcpgym_environments.python_sandbox.problems.compute.working_days import WEE
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
 from mcpgym_environments.python_sandbox.problems.writing import ask_whole, listed, mistaken, pick, program, whole
 
-_YEARS = (1, 25, 90, 250, 400)
+_YEARS = (4, 25, 90, 250, 400)
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
@@ -69,7 +69,7 @@ def _make(random: Random, level: int) -> Problem:
         months = sorted(random.sample(range(1, 13), random.randint(1, 3))) if level >= 3 else []
         weeks = random.randrange(2) if level >= 4 else None
         found = matching(start, end, weekdays, days, months, weeks)
-        if len(found) >= (3, 20, 40, 80, 100)[level - 1]:
+        if len(found) >= (10, 20, 40, 80, 100)[level - 1]:
             break
     end = found[-1]  # the last day counts: to leave it out is a mistake that shows
     conditions = [

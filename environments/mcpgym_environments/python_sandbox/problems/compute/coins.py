@@ -8,8 +8,8 @@ from random import Random
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
 from mcpgym_environments.python_sandbox.problems.writing import ask_whole, mistaken, pick, program, shuffled, whole
 
-_AMOUNTS = (60, 180, 700, 2_000, 5_000)
-_KINDS = (3, 5, 6, 8, 10)
+_AMOUNTS = (120, 180, 700, 2_000, 5_000)
+_KINDS = (4, 5, 6, 8, 10)
 _CODE = """
 ways = [1] + [0] * amount
 for value, most in coins:
@@ -40,7 +40,7 @@ def _make(random: Random, level: int) -> Problem:
         values = sorted(random.sample(range(2, max(9, amount // 12)), _KINDS[level - 1]))
         coins = [(value, random.randint(1, 3 + amount // value * 2 // 3)) for value in values]
         right, unlimited = ways(coins, amount), ways([(value, amount) for value in values], amount)
-        if max(7, 4 ** (level - 1)) < right < unlimited:
+        if max(20, 4 ** (level - 1)) < right < unlimited:
             break
     unit = pick(random, "cents", "pence", "crowns", "marks", "points", "grams")
     shown = shuffled(random, coins)

@@ -177,7 +177,7 @@ def _route(random: Random, level: int) -> Problem:
 
 
 def _trees(random: Random, level: int) -> Problem:
-    size = (5, 8, 11, 15, 20)[level - 1]
+    size = (7, 9, 11, 15, 20)[level - 1]
     edges = {tuple(sorted((place, random.randint(1, place - 1)))) for place in range(2, size + 1)}
     while len(edges) < size * 2 - 1:
         edges.add(tuple(sorted(random.sample(range(1, size + 1), 2))))

@@ -8,7 +8,7 @@ from random import Random
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
 from mcpgym_environments.python_sandbox.problems.writing import ask_whole, mistaken, pick, program, whole
 
-_ROUNDS = ((4, 6), (8, 11), (12, 15), (60, 90), (250, 400))
+_ROUNDS = ((6, 8), (8, 11), (12, 15), (60, 90), (250, 400))
 _LITERAL = """
 text = start
 for _ in range(rounds):
@@ -66,7 +66,7 @@ def _make(random: Random, level: int) -> Problem:
         start = "".join(random.choices(letters, k=random.randint(2, 4)))
         pair = "".join(random.sample(letters, 2))
         right = pair_count(start, rules, rounds, pair)
-        if 3 ** (level + 1) < right < 10**150 and right != pair_count(start, rules, rounds - 1, pair):
+        if 3 ** (level + 2) < right < 10**150 and right != pair_count(start, rules, rounds - 1, pair):
             break
     written = ", ".join(f"{letter} -> {image}" for letter, image in rules.items())
     rest = "" if len(rules) == len(letters) else " Letters without a rule stay as they are."

@@ -8,7 +8,7 @@ from random import Random
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
 from mcpgym_environments.python_sandbox.problems.writing import ask_whole, listed, mistaken, pick, program, whole
 
-_LENGTHS = ((6, 8), (12, 20), (30, 50), (60, 100), (120, 200))
+_LENGTHS = ((9, 12), (12, 20), (30, 50), (60, 100), (120, 200))
 _CODE = """
 keep = max(map(len, words)) - 1
 states = {("", 0): 1}
@@ -68,7 +68,7 @@ def _make(random: Random, level: int) -> Problem:
         if len(words) < 2 or any(one in other for one in words for other in words if one != other):
             continue
         right = strings(letters, words, length, m, r)
-        if right > 10 ** (level - 1) and right != strings(letters, words[:-1], length, m, r):
+        if right > max(20, 10 ** (level - 1)) and right != strings(letters, words[:-1], length, m, r):
             break
     condition = ""
     if m > 1:

@@ -13,7 +13,7 @@ from mcpgym_environments.python_sandbox.problems.writing import ask_whole, file_
 Row = tuple[str, str, str]
 """Name, mail, phone."""
 
-_PEOPLE = (12, 110, 200, 300, 420)
+_PEOPLE = (15, 110, 200, 300, 420)
 _CODE = """
 import csv
 
@@ -54,7 +54,7 @@ def _make(random: Random, level: int) -> Problem:
     free = random.choice(("freemail.example", "post.example", "inbox.example"))
     hosts = (free, "work.example", "uni.example")
     while True:
-        people = _PEOPLE[level - 1] + random.randrange(_PEOPLE[level - 1] // 4)
+        people = _PEOPLE[level - 1] + random.randrange(max(20, _PEOPLE[level - 1] // 4))
         used: set[str] = set()
         rows = [row for _ in range(people) for row in _rows(random, level, hosts, used)]
         random.shuffle(rows)

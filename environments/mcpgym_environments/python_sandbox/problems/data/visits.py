@@ -8,7 +8,7 @@ from random import Random
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
 from mcpgym_environments.python_sandbox.problems.writing import ask_whole, file_name, mistaken, pick, program, whole
 
-_VISITS = (8, 60, 130, 200, 320)
+_VISITS = (12, 50, 120, 180, 290)
 _CODE = r"""
 import re
 from datetime import datetime
@@ -50,13 +50,12 @@ def _make(random: Random, level: int) -> Problem:
     bots, errors, by_agent = level >= 3, level >= 4, level >= 5
     zones = [UTC] if level < 4 else [timezone(timedelta(hours=hours)) for hours in (0, 1, -4)]
     while True:
-        clients = [
-            f"203.0.{random.randint(100, 119)}.{random.randint(1, 254)}" for _ in range(2 + _VISITS[level - 1] // 4)
-        ]
+        groups = _VISITS[level - 1] + random.randrange(max(30, _VISITS[level - 1] // 4))
+        clients = [f"203.0.{random.randint(100, 119)}.{random.randint(1, 254)}" for _ in range(2 + groups // 4)]
         records: list[tuple[datetime, str]] = []
         counted: dict[tuple[str, str], list[int]] = {}
         start = datetime(random.randint(2015, 2030), random.randint(1, 12), random.randint(1, 27), tzinfo=UTC)
-        for _ in range(_VISITS[level - 1]):
+        for _ in range(groups):
             moment = start + timedelta(seconds=random.randrange(86_400 * (1 if level < 4 else 3)))
             client, agent = random.choice(clients), random.choice(_AGENTS[: 1 + level // 2])
             if bots and random.random() < 0.15:

@@ -139,18 +139,15 @@ def _adding(random: Random, level: int) -> Problem:
     begins = (
         "If the given day is not a working day, begin at the next working day after it."
         if start_moves
-        else "The given day itself need not be a working day. If count is 0, the result is the given day if it is a "
-        "working "
-        "day, and otherwise the next working day after it."
+        else "Begin at the given day, even if it is no working day; but if count is 0 and it is none, the result is "
+        "the next working day after it."
     )
     wanted = Wanted(
         function,
         parameters,
         f"All days of the week but {names} are working days{', unless they are holidays' * closing}. {begins} "
-        f"Otherwise, or "
-        f"from there, go on by count working days: forward, or backward where count is negative. Only the working "
-        f"days on "
-        f"the way are counted, not the one where you begin.",
+        "From there go on by count working days: forward, or backward where count is negative. Only the working days "
+        "on the way are counted, not the day where you begin.",
         "the day that is reached, a string like the given one.",
         reference,
         inputs,
