@@ -67,7 +67,8 @@ def drawn_cases(
 ) -> list[Case]:
     """``count`` tests: the first inputs that are new, are not shown, and do not expect what ``alike`` others expect.
 
-    So many tests, too, may expect an argument of theirs, in whatever order: neither a constant nor an echo is worth much.
+    So many tests, too, may expect an argument of theirs, in whatever order: neither a constant nor an echo is worth
+    much.
 
     Raises:
         RuntimeError: there are fewer than ``least`` (or ``count``) such inputs among the first ``draws``: the
