@@ -382,6 +382,21 @@ def test_a_lost_session_leaves_no_score() -> None:
     assert stop == "failed"
 
 
+def test_a_session_that_took_the_machines_memory_costs_its_files_and_not_the_score() -> None:
+    async def do(episode: Episode) -> Any:
+        await episode.call(*write("kept.txt", "not"))
+        episode.state.session.kill("the machine had no memory left", spent=True)
+        said = await episode.call(*run("1"))
+        later = [(await episode.call(*call)).text for call in (run("2"), ("list_files", {}))]
+        return said, later, episode.failure, (await episode.score(None)).components["correct"], episode.state.faults
+
+    said, later, failure, correct, faults = with_episode(do, index=first_of("function")[0])
+    assert said.is_error
+    assert said.text.startswith("[killed: the machine had no memory left")
+    assert later == ["2", "(no files)"]
+    assert (failure, correct, faults) == (None, 0.0, 1)
+
+
 def test_environments_of_one_kind_share_a_pool_until_the_last_lets_go() -> None:
     one, two, other = made(memory_mb=200), made(memory_mb=200, max_calls=5), made(memory_mb=256)
 

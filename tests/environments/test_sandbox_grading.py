@@ -14,7 +14,7 @@ from mcpgym_environments.python_sandbox.problems import grading
 from mcpgym_environments.python_sandbox.problems.answers import NumberAnswer
 from mcpgym_environments.python_sandbox.problems.grading import Grade, grade
 from mcpgym_environments.python_sandbox.problems.problem import Case, FunctionTests, Problem
-from mcpgym_environments.python_sandbox.sessions.backend import SessionLost
+from mcpgym_environments.python_sandbox.sessions.backend import SessionLost, SessionSpent
 from mcpgym_environments.python_sandbox.sessions.session import MISSING, Evaluation, FileFault, Outcome
 
 OK = "ok"
@@ -176,6 +176,16 @@ def test_a_lost_session_is_graded_anew_once() -> None:
     assert graded(double(), first, second).score == 1
     assert first.done[-1] == second.done[-1] == "killed"
     assert "test 0" in second.done
+
+
+def test_a_submission_that_takes_the_machines_memory_is_paid_nothing() -> None:
+    def spent(number: int) -> Any:
+        raise SessionSpent("this machine had no memory left, and it held most")
+
+    only = Scripted(lambda n: 2 * n if n < 3 else spent(n))
+    grade = graded(double(), only)
+    assert (grade.score, grade.passed, grade.load_failure is None) == (0, 0, False)
+    assert only.done[-1] == "killed"
 
 
 def test_two_lost_sessions_are_no_score() -> None:

@@ -22,7 +22,7 @@ from sandbox_fakes import FakeBackend, World, fine, honest
 
 from mcpgym.errors import ConfigurationError
 from mcpgym_environments.python_sandbox.sessions import keeper, memory_guard
-from mcpgym_environments.python_sandbox.sessions.backend import SandboxSpec, SessionLost, Unavailable
+from mcpgym_environments.python_sandbox.sessions.backend import SandboxSpec, SessionLost, SessionSpent, Unavailable
 from mcpgym_environments.python_sandbox.sessions.pool import Pool
 from mcpgym_environments.python_sandbox.sessions.session import Session
 
@@ -370,7 +370,7 @@ class Sheep:
         self.process = process
         self.why = ""
 
-    def sacrifice(self, why: str) -> None:
+    def sacrifice(self, why: str, held: int) -> None:
         self.why = why
 
 
@@ -406,15 +406,21 @@ def test_the_largest_session_is_ended_when_memory_is_short_and_sessions_hold_it(
     assert not guard.look()  # at once again: the kernel has not yet freed anything
 
 
-def test_a_session_that_was_ended_for_memory_says_so_and_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("size", "spent"), [(50 << 30, True), (300 << 20, False)])
+def test_a_session_that_was_ended_for_memory_says_so_and_whose_doing_it_was(
+    size: int, spent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def work() -> None:
         session = await pool.open()
         monkeypatch.setattr(type(session.stream), "process", 1)
-        monkeypatch.setattr(memory_guard, "available", lambda: (1 << 30, 100 << 30))
-        monkeypatch.setattr(memory_guard, "resident", lambda process: 50 << 30)
+        monkeypatch.setattr(memory_guard, "available", lambda: (100 << 20, 100 << 30))
+        monkeypatch.setattr(memory_guard, "resident", lambda process: size)
         call = asyncio.ensure_future(session.run("wait", seconds=60))
-        with pytest.raises(SessionLost, match="1024 of 102400 MB of memory left, and it held most, 51200 MB"):
-            await call
+        said = f"100 of 102400 MB of memory left, and it held most, {size >> 20} MB"
+        for what in (call, session.run("1")):
+            with pytest.raises(SessionLost, match=said) as caught:
+                await what
+            assert isinstance(caught.value, SessionSpent) == spent
         assert pool.gauges()["sessions_ended_for_memory"] >= 1
 
     def answering(request: dict[str, Any], blob: bytes, connection: socket.socket) -> None:

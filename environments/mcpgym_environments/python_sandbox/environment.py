@@ -30,6 +30,7 @@ from mcpgym_environments.python_sandbox.judging import share_of_answer, share_of
 from mcpgym_environments.python_sandbox.observation import (
     INSTRUCTIONS,
     SOLUTION,
+    SPENT,
     inline,
     prompt,
     show_files,
@@ -38,7 +39,7 @@ from mcpgym_environments.python_sandbox.observation import (
     show_run,
 )
 from mcpgym_environments.python_sandbox.same_text import same_text
-from mcpgym_environments.python_sandbox.sessions.backend import MAX_SEED
+from mcpgym_environments.python_sandbox.sessions.backend import MAX_SEED, SessionSpent
 from mcpgym_environments.python_sandbox.sessions.session import FileFault, Session
 from mcpgym_environments.python_sandbox.shared import let_go, take
 from mcpgym_environments.python_sandbox.state import Work
@@ -161,7 +162,8 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
     ) -> str:
         """Run Python code as in a notebook: variables stay for the next run. Shows what it printed."""
         session = await self._step(work)
-        outcome = await session.run(code)
+        with self._counted(work):
+            outcome = await session.run(code)
         work.faults += outcome.status != "ok"
         return self._said(work, show_run(outcome, self.config.limits, self.config.output_characters))
 
@@ -232,9 +234,13 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
 
     @contextlib.contextmanager
     def _counted(self, work: Work) -> Iterator[None]:
-        """A call that cannot be done is a fault."""
+        """A call that cannot be done is a fault. So is one whose session took all of the machine's memory."""
         try:
             yield
+        except SessionSpent:
+            work.faults += 1
+            released(work)
+            raise ToolError(SPENT) from None
         except ToolError:
             work.faults += 1
             raise

@@ -26,6 +26,11 @@ FILES = "\n\nIn the workspace: "
 """What stands in a prompt between the problem and the names of its files."""
 WARN_CALLS = 3
 """When so few calls are left it is said."""
+SPENT = (
+    "[killed: the machine had no memory left, and this session held much of it; variables and files are lost, and the "
+    "next call begins anew]"
+)
+"""What is said when a session was ended because it took a machine's memory."""
 MOST_FILES = 200
 """Files and folders that one listing shows."""
 

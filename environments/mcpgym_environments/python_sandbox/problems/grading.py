@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from mcpgym import derive_seed
 from mcpgym_environments.python_sandbox.problems.same import difference
-from mcpgym_environments.python_sandbox.sessions.backend import MAX_SEED, SessionLost
+from mcpgym_environments.python_sandbox.sessions.backend import MAX_SEED, SessionLost, SessionSpent
 from mcpgym_environments.python_sandbox.sessions.session import FileFault, Session
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ async def grade(problem: Problem, pool: Pool, submission: bytes, seed: int) -> G
 
     Raises:
         SessionLost: sessions were lost, twice: the machine's fault or a submission's, and nothing is known about it.
+            (Where it is known to be the submission's, which took all memory of the machine, the score is 0.)
         ValueError: the problem has no tests.
     """
     tests = problem.tests
@@ -91,6 +92,8 @@ async def grade(problem: Problem, pool: Pool, submission: bytes, seed: int) -> G
         try:
             session = await pool.open(derive_seed("grading session", seed) & MAX_SEED)
             return await _Grading(session, tests, submission).grade(cases)
+        except SessionSpent:
+            return Grade(0.0, 0, len(cases), (), "it took so much memory that this machine had none left")
         except SessionLost:
             if attempt + 1 == ATTEMPTS:
                 raise

@@ -141,6 +141,13 @@ class SessionLost(InfrastructureError):
     """
 
 
+class SessionSpent(SessionLost):
+    """A session was ended because a machine's memory ran out, and it was this one that had taken it.
+
+    Else code could have an episode that goes badly end without a score, by hoarding memory.
+    """
+
+
 class Stream(Protocol):
     """A duplex byte stream to one agent. Belongs to no event loop; one reader and one writer at a time."""
 

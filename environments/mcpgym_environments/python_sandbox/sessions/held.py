@@ -28,11 +28,11 @@ class Generation:
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """One session's stream, and whose it is. ``sacrificed`` is told why when the memory guard ends it."""
+    """One session's stream, and whose it is. ``on_sacrifice`` is told when the memory guard ends it: why, and its size."""
 
     stream: Stream
     generation: Generation
-    on_sacrifice: Callable[[str], None]
+    on_sacrifice: Callable[[str, int], None]
     gone: bool = False
 
     @property
@@ -40,9 +40,9 @@ class Held:
         """Its first process on this machine."""
         return self.stream.process
 
-    def sacrifice(self, why: str) -> None:
-        """End it for want of memory."""
-        self.on_sacrifice(why)
+    def sacrifice(self, why: str, held: int) -> None:
+        """End it for want of memory; it held so many bytes."""
+        self.on_sacrifice(why, held)
 
 
 @dataclass(slots=True)

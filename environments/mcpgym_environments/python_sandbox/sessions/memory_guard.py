@@ -37,8 +37,8 @@ class Guarded(Protocol):
         """Its first process on this machine."""
         ...
 
-    def sacrifice(self, why: str) -> None:
-        """End it."""
+    def sacrifice(self, why: str, held: int) -> None:
+        """End it; it held so many bytes."""
         ...
 
 
@@ -94,7 +94,7 @@ class MemoryGuard:
         left, whole = memory[0] >> 20, memory[1] >> 20
         why = f"this machine had {left} of {whole} MB of memory left, and it held most, {most >> 20} MB"
         logger.warning("a sandbox session was ended: %s", why)
-        victim.sacrifice(why)
+        victim.sacrifice(why, most)
         return True
 
 

@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 TRIES = 3
 """How many sessions that turn out to be dead are passed over when one is opened."""
+OWN_DOING = 0.25
+"""A session that is ended for want of memory has itself to thank if it held more than this share of what it may."""
 CLOSE_PATIENCE = 30.0
 """Seconds that closing may take before everything is killed."""
 
@@ -182,10 +184,10 @@ class Pool:
         return await asyncio.shield(asyncio.wrap_future(future))
 
 
-def _sacrifice(session: weakref.ref[Session], keeper: Keeper, held: Held, why: str) -> None:
+def _sacrifice(session: weakref.ref[Session], keeper: Keeper, held: Held, why: str, size: int) -> None:
     keeper.counts.sacrificed += 1
     if (alive := session()) is not None:
-        alive.kill(why)
+        alive.kill(why, spent=size > OWN_DOING * alive.limits.memory)
     keeper.end(held)
 
 

@@ -36,6 +36,7 @@ from mcpgym_environments.python_sandbox.sessions.backend import (
     SandboxLimits,
     SandboxSpec,
     SessionLost,
+    SessionSpent,
     Stream,
 )
 from mcpgym_environments.python_sandbox.sessions.outcomes import (
@@ -69,7 +70,8 @@ EXPORT_SLACK = 2_048
 class Session:
     """One sandbox. Made by :class:`~mcpgym_environments.python_sandbox.sessions.pool.Pool`.
 
-    Every method raises :class:`SessionLost` when the session is gone or goes, and waits for its turn.
+    Every method raises :class:`SessionLost` when the session is gone or goes (:class:`SessionSpent` where it had taken
+    a machine's memory), and waits for its turn.
 
     Args:
         stream: to the agent.
@@ -98,6 +100,7 @@ class Session:
         """Why it is gone, if it is."""
         self.python = ""
         self.packages: Mapping[str, str] = {}
+        self._spent = False
         self._turns = turns
         self._on_end = on_end
         self._ending = threading.Lock()
@@ -253,12 +256,15 @@ class Session:
         if header["status"] != "ok":
             self._lose(f"it could not be reset: {header['why'] or header['status']}")
 
-    def kill(self, why: str = "it was closed") -> None:
-        """End it at once, from any thread; who waits for an answer gets :class:`SessionLost`. Twice does nothing."""
+    def kill(self, why: str = "it was closed", *, spent: bool = False) -> None:
+        """End it at once, from any thread; who waits for an answer gets :class:`SessionLost`. Twice does nothing.
+
+        With ``spent`` it was what took a machine's memory: then that is :class:`SessionSpent`.
+        """
         with self._ending:
             if self.ended is not None:
                 return
-            self.ended = why
+            self.ended, self._spent = why, spent
         self.stream.kill()
         if self._on_end is not None:
             self._on_end()
@@ -354,7 +360,7 @@ class Session:
 
     def _alive(self) -> None:
         if self.ended is not None:
-            raise SessionLost(f"the sandbox session is gone: {self.ended}")
+            raise self._gone()
 
     def _checked(self, check: Callable[[], Any]) -> Any:
         """What ``check`` gives; an answer that is odd ends the session."""
@@ -370,6 +376,9 @@ class Session:
             SessionLost: always.
         """
         self.kill(why)
-        self._counters.lost += not self._counted
+        self._counters.lost += not self._counted and not self._spent
         self._counted = True
-        raise SessionLost(f"the sandbox session is gone: {self.ended}")
+        raise self._gone()
+
+    def _gone(self) -> SessionLost:
+        return (SessionSpent if self._spent else SessionLost)(f"the sandbox session is gone: {self.ended}")
