@@ -1,14 +1,16 @@
 """A session without namespaces, where the kernel gives none: one process, Landlock and stricter system calls.
 
 Its worker cannot fork or execute, so that nothing of it can outlive its init; init dies with the fork server, and the
-fork server with the server. It sees the read-only tree and a folder of its own; ``/proc`` is hidden from it. What that
-leaves open, compared with namespaces: it can ask whether a path exists, and its files are bounded by watching.
+fork server with the server. It sees the read-only tree and a folder of its own; ``/proc`` is hidden from it, and open
+to its init, which watches it. What that leaves open, compared with namespaces: it can ask whether a path exists, and
+its files are bounded by watching.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import socket
 from collections.abc import Callable, Mapping
@@ -140,16 +142,20 @@ def become_session(
     connection = hardening.only(stream)
     this = os.pidfd_open(os.getpid())
     system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
-    landlock.restrict([f"{order['folder']}/tree"], DEVICES, [work, scratch])
+    tree = f"{order['folder']}/tree"
+    landlock.restrict([tree, "/proc"], DEVICES, [work, scratch])
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # to measure folders however deep they lie in each other
     hardening.confine()
     place = Place(
         work=work,
         writable=(work, scratch),
         scratch=scratch,
         namespace=False,
+        lone=True,
         own_user=user is not None,
         capped=False,
-        confine=_confine_worker,
+        confine=lambda: _confine_worker(tree, work, scratch),
         facts={"isolation": "landlock"},
     )
     serve(connection, this, place)
@@ -165,7 +171,8 @@ def _lone_worker() -> system_calls.Filter:
     return _lone_worker_of(0 if landlock.version() >= landlock.SIGNALS_SCOPED else os.getpid())
 
 
-def _confine_worker() -> None:
-    landlock.withdraw()
+def _confine_worker(tree: str, work: str, scratch: str) -> None:
+    """What init may, less /proc and init itself."""
+    landlock.restrict([tree], DEVICES, [work, scratch])
     system_calls.prctl(system_calls.PR_SET_DUMPABLE, 1)
     _lone_worker().install()

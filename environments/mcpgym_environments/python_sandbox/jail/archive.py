@@ -14,6 +14,7 @@ PARTS = (
     "emptying",
     "files",
     "frames",
+    "hidden",
     "init",
     "limits",
     "mailbox",
@@ -24,6 +25,7 @@ PARTS = (
     "tar",
     "tracebacks",
     "values",
+    "walking",
     "worker",
 )
 """The files of the agent; the others here make boundaries of this machine."""

@@ -25,6 +25,8 @@ CROWD = 4
 """From so many killed children on, the worker takes their status before its next call."""
 TICK = 0.1
 """Seconds between two looks at processor time, memory and disk."""
+BRIEF_MS = 2
+"""How long output may wait to be read at the beginning of a call: most are over by then, and wake init up only once."""
 _READ = 1 << 18
 _HANGUP = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
@@ -86,6 +88,12 @@ class Worker:
         if self.death >= 0:
             self.poll.register(self.death, select.POLLIN)
         self.poll.register(server, getattr(select, "POLLRDHUP", 0))
+        self.brief = select.poll()
+        """The same without the output."""
+        self.brief.register(self.channel, select.POLLIN)
+        if self.death >= 0:
+            self.brief.register(self.death, select.POLLIN)
+        self.brief.register(server, getattr(select, "POLLRDHUP", 0))
 
     def ask(self, operation: int, call: int, cell: int, blob: bytes) -> memoryview:
         """Send a request; gives what the channel did not take yet."""
@@ -173,6 +181,7 @@ class Call:
         deadline = now + self._limits.seconds
         look = now + TICK
         writing = False
+        brief = not rest and min(self._limits.seconds, TICK) * 1000 > BRIEF_MS
         while True:
             if bool(rest) != writing and not self._deaf:
                 writing = not writing
@@ -180,7 +189,9 @@ class Call:
             pause = min(deadline, look) - time.monotonic()
             if to.death < 0:
                 pause = min(pause, 0.01)
-            for descriptor, event in to.poll.poll(max(0.0, pause * 1000)):
+            found = to.brief.poll(BRIEF_MS) if brief else to.poll.poll(max(0.0, pause * 1000))
+            brief = False
+            for descriptor, event in found:
                 if descriptor == to.output:
                     self._output()
                 elif descriptor == to.death:
@@ -222,10 +233,12 @@ class Call:
         used = self._processes.usage(self._worker.pid)
         if used.memory > self._limits.memory and self._processes.crowded(self._worker.pid, self._limits.memory):
             return "memory"
+        if self._processes.hidden(self._worker.pid) > self._limits.memory:
+            return "memory"
         if used.threads > self._limits.processes + 1:
             return "processes"
         if self._files is not None:
-            size, count = self._files.usage()
+            size, count = self._files.usage(max(self._limits.workspace_files, self._files.full[1]))
             size += self._processes.nameless(self._worker.pid, self._files.device)
             if size > max(self._limits.workspace_bytes, self._files.full[0]):
                 return "disk"
@@ -249,12 +262,13 @@ class Call:
     # ------------------------------------------------------------------ what comes
 
     def _output(self) -> bool:
+        """Take output; whether there may be more."""
         try:
             data = os.read(self._worker.output, _READ)
         except BlockingIOError:
             return False
         self.capture.feed(data)
-        return bool(data)
+        return len(data) == _READ
 
     def _drain(self) -> None:
         """What is left in the pipe; bounded, should somebody still be writing."""
@@ -315,6 +329,7 @@ class Call:
         self._processes.end_all(self._worker.pid)
         self._drain()
         if why == "disk" and self._files is not None:
+            self._files.shed()
             self._files.full = self._files.usage()
         return Ended(status, why, fresh=True)
 

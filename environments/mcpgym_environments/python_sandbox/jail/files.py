@@ -14,7 +14,9 @@ import os
 import stat
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from mcpgym_environments.python_sandbox.jail.walking import FOLDER, walked
 
 MOST_PATH = 4096
 MOST_ENTRIES = 1000
@@ -22,6 +24,9 @@ MOST_ENTRIES = 1000
 MOST_LISTED = 1 << 20
 """How long their JSON may be, in bytes: names of bytes that are no text take six each."""
 MOST_DEPTH = 64
+MOST_OVER = 4
+"""How many times its limit a workspace may have grown to before large files are removed from it."""
+LARGE = 1 << 20
 
 _OPENAT2 = 437
 _NO_XDEV, _NO_MAGICLINKS, _NO_SYMLINKS, _IN_ROOT = 0x01, 0x02, 0x04, 0x10
@@ -40,10 +45,12 @@ class Workspace:
         path: where it is.
         limit: how many bytes its files may have in all; looked at where the kernel sets no limit (see ``capped``).
         capped: whether the kernel limits it (a file system of its own).
+        beside: other folders whose files count as well.
     """
 
-    def __init__(self, path: str, limit: int, capped: bool) -> None:
+    def __init__(self, path: str, limit: int, capped: bool, beside: Sequence[str] = ()) -> None:
         self._path = path
+        self._beside = beside
         self._limit = limit
         self._capped = capped
         self._root = -1
@@ -230,13 +237,32 @@ class Workspace:
         finally:
             os.close(above)
 
-    def usage(self) -> tuple[int, int]:
-        """Bytes on disk, and the number of files and folders."""
+    def usage(self, most: int = 2**31) -> tuple[int, int]:
+        """Bytes on disk, and the number of files and folders, which is not counted further than beyond ``most``.
+
+        Whatever user code does meanwhile: no depth is too deep, and a folder without rights is given them.
+        """
         total = count = 0
-        for _, found in self.tree():
+        for _, _, found in self._all():
             total += found.st_blocks * 512
             count += 1
+            if count > most:
+                break
         return total, count
+
+    def shed(self) -> None:
+        """Remove large files if there is far more than may be, so that not every call can add to it."""
+        if self.usage()[0] > MOST_OVER * self._limit:
+            for folder, name, found in self._all():
+                if stat.S_ISREG(found.st_mode) and found.st_blocks * 512 >= LARGE:
+                    with contextlib.suppress(OSError):
+                        os.unlink(name, dir_fd=folder)
+
+    def _all(self) -> Iterator[tuple[int, str, os.stat_result]]:
+        """Everything that user code has made, here and in the folders beside: its folder, its name and facts."""
+        for path in (None, *self._beside):
+            with contextlib.suppress(OSError):
+                yield from walked(os.dup(self.sound()) if path is None else os.open(path, FOLDER))
 
 
 def relative(path: str) -> str:

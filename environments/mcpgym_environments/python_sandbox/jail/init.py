@@ -36,6 +36,7 @@ class Place:
         writable: all folders that user code can write to; a reset empties them. The first is ``work``.
         scratch: what TMPDIR says.
         namespace: whether init is process 1 of a pid namespace of its own with /proc for it.
+        lone: whether the worker can start no processes.
         own_user: whether the user id is the session's alone, so that the kernel counts its processes.
         capped: whether the kernel limits the size of ``writable`` (a tmpfs of its own); otherwise init watches it.
         limits: what holds until the first frame tells.
@@ -49,6 +50,7 @@ class Place:
     writable: tuple[str, ...] = ("/work", "/tmp", "/dev/shm")
     scratch: str = "/tmp"
     namespace: bool = True
+    lone: bool = False
     own_user: bool = True
     capped: bool = True
     limits: Limits = field(default_factory=Limits)
@@ -119,8 +121,8 @@ class Init:
         self._packages: dict[str, str] = {}
         self._cells = 0
         self._held = bytearray()
-        self._processes = Processes(place.namespace)
-        self._files = Workspace(place.work, place.limits.workspace_bytes, place.capped)
+        self._processes = Processes(place.namespace, place.lone)
+        self._files = Workspace(place.work, place.limits.workspace_bytes, place.capped, place.writable[1:])
         self._tar: TarParts | None = None
         self._worker: Worker | None = None
         self._ready()
@@ -230,7 +232,7 @@ class Init:
             raise frames.FrameError(str(error)) from None
         capped = self._place.capped or _is_small(self._place.work, self._limits.workspace_bytes)
         self._place = replace(self._place, capped=capped)
-        self._files = Workspace(self._place.work, self._limits.workspace_bytes, capped)
+        self._files = Workspace(self._place.work, self._limits.workspace_bytes, capped, self._place.writable[1:])
         self._seed = _whole(spec, "seed", 0)
         try:
             self._load(spec.get("packages", []))

@@ -55,7 +55,8 @@ def version() -> int:
 def restrict(readable: Iterable[str], devices: Iterable[str], writable: Iterable[str]) -> None:
     """Leave this process the files beneath ``readable`` and ``writable`` and these ``devices``, and no others.
 
-    It and what it forks can no longer send signals out or connect to what lies outside, where the kernel can tell.
+    It and what it forks can no longer send signals out or connect to what lies outside, where the kernel can tell. Done
+    again, it makes a domain inside the one around, whose processes are then outside as well.
     Needs no_new_privs.
 
     Raises:
@@ -76,18 +77,8 @@ def restrict(readable: Iterable[str], devices: Iterable[str], writable: Iterable
         os.close(ruleset)
 
 
-def withdraw() -> None:
-    """Enter a domain of one's own inside the one around: signals to the processes of that one are refused."""
-    if version() >= SIGNALS_SCOPED:
-        ruleset = _make(0, SIGNALS_SCOPED)
-        try:
-            system_calls.system_call("landlock_restrict_self", RESTRICT_SELF, ruleset, 0)
-        finally:
-            os.close(ruleset)
-
-
 def _make(rights: int, have: int) -> int:
-    wanted = _Ruleset(rights, TCP if have >= 4 and rights else 0, SCOPES if have >= SIGNALS_SCOPED else 0)
+    wanted = _Ruleset(rights, TCP if have >= 4 else 0, SCOPES if have >= SIGNALS_SCOPED else 0)
     size = 24 if have >= SIGNALS_SCOPED else 16 if have >= 4 else 8
     return system_calls.system_call("landlock_create_ruleset", CREATE_RULESET, wanted, size, 0)
 

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcpgym_environments.python_sandbox.jail.hidden import Hidden, mapped_without_name
+
 if sys.platform != "win32":
     import resource
 
@@ -44,14 +46,17 @@ class Processes:
 
     Args:
         namespace: whether init is process 1 of a pid namespace of its own.
+        lone: whether the worker can start no processes.
     """
 
-    def __init__(self, namespace: bool) -> None:
+    def __init__(self, namespace: bool, lone: bool = False) -> None:
         self._namespace = namespace
+        self._lone = lone
         self._proc = _stat(os.getpid()) is not None
         self._shared = 0
         self._uncounted: list[int] = []  # processes whose memory is still to be looked at, and that of the others
         self._counted = 0
+        self._hidden = Hidden()
         self._own = -1  # the worker's /proc/<pid>/stat, held open: it is read before every call
         if not namespace and sys.platform == "linux":
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -60,7 +65,7 @@ class Processes:
 
     def all(self, worker: int | None) -> list[int]:
         """Every process of the session but init."""
-        if not self._proc:
+        if self._lone or not self._proc:
             return [] if worker is None else [worker]
         if self._namespace:
             return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
@@ -134,8 +139,13 @@ class Processes:
                 return True
         return False
 
+    def hidden(self, worker: int) -> int:
+        """Bytes of memory that they hold and that their sizes do not show; of one alone its limits take care."""
+        pids = self.all(worker) if self._proc else []
+        return self._hidden.look(pids) if len(pids) > 1 else 0
+
     def nameless(self, worker: int, device: int) -> int:
-        """Bytes on a disk of files that the processes hold open and that no folder has any more."""
+        """Bytes on a disk of files that the processes hold open or mapped and that no folder has any more."""
         total = 0
         seen: set[int] = set()
         for pid in self.all(worker) if self._proc else ():
@@ -146,6 +156,7 @@ class Processes:
                         if found.st_dev == device and not found.st_nlink and found.st_ino not in seen:
                             seen.add(found.st_ino)
                             total += found.st_blocks * 512
+            total += sum(size for number, size in mapped_without_name(pid, device).items() if number not in seen)
         return total
 
     # ------------------------------------------------------------------ stopping and ending
@@ -154,18 +165,21 @@ class Processes:
         """Stop the worker and kill every other process.
 
         What has been sent a SIGSTOP runs no more of its code and starts no more processes (the kernel begins the fork
-        anew once it is awake), so nobody need wait until it has stopped.
+        anew once it is awake), so nobody need wait until it has stopped. A signal to "all" comes only where there are
+        others: for that the kernel looks at every process of the machine, those of all other sessions among them.
 
         Returns:
             How many others there were; None when they cannot all be killed, or the worker has ended.
         """
         deadline = 0.0
         killed: set[int] = set()
+        with contextlib.suppress(OSError):
+            os.kill(worker, signal.SIGSTOP)
         while True:
-            self._signal_all(signal.SIGSTOP, worker)
             others = [pid for pid in self.all(worker) if pid != worker and pid not in killed]
             if not others:
                 break
+            self._signal_all(signal.SIGSTOP, worker)
             for pid in others:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
@@ -174,6 +188,12 @@ class Processes:
             deadline = deadline or now + FREEZE_SECONDS
             if now > deadline:
                 return None
+        while any(map(_runs, killed)):  # in a system call, which may wake the worker before it ends
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(0.0005)
+        if killed:
+            self._signal_all(signal.SIGSTOP, worker)
         if killed or not self._proc:
             reap(worker)
         return None if _has_ended(worker) else len(killed)
@@ -286,6 +306,12 @@ def _stat(pid: int) -> list[bytes] | None:
     """The fields of /proc/<pid>/stat after the name."""
     fields = _fields(_text(f"/proc/{pid}/stat"))
     return fields if len(fields) > 21 else None
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process or one of its threads has not ended."""
+    fields = _stat(pid)
+    return fields is not None and (fields[0] not in (b"Z", b"X") or int(fields[17]) > 1)
 
 
 def _fields(text: bytes) -> list[bytes]:
