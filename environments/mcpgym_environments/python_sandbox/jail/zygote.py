@@ -65,7 +65,7 @@ def _import(modules: list[str]) -> None:
 
     for name in (*COMMON, *modules):
         importlib.import_module(name)
-    from mcpgym_environments.python_sandbox.jail import alone, init, namespaces  # noqa: F401
+    from mcpgym_environments.python_sandbox.jail import alone, init, namespaces, rehearsal  # noqa: F401
 
     sys.path[:] = [folder for folder in sys.path if not folder.endswith("/mcpgym")]
     for name in ("mcpgym_environments", "mcpgym_environments.python_sandbox"):
@@ -74,6 +74,7 @@ def _import(modules: list[str]) -> None:
         numpy = sys.modules["numpy"]
         _ = numpy.random.rand  # loaded at its first use, which is each session's beginning: three megabytes a session
         numpy.dot(numpy.ones((64, 64)), numpy.ones((64, 64)))  # BLAS takes its memory now, once for all sessions
+    rehearsal.rehearse()
 
 
 def _serve(control: socket.socket, server: int, order: dict[str, Any], tier: Any) -> None:
