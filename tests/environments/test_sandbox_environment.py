@@ -174,6 +174,13 @@ def test_a_long_file_is_read_whole_in_parts_whatever_is_in_it() -> None:
     assert middle.startswith("ü\n[bytes ")  # from the next whole character on
 
 
+def test_a_listing_goes_down_into_every_folder() -> None:
+    deep = "/".join("abcdefghijklm")
+    _, listing = answers(write(f"{deep}/z.txt", "x"), ("list_files", {}), environment=made(tasks="open"))
+    assert listing.text.splitlines()[-1] == f"{deep}/z.txt (1 byte)"
+    assert len(listing.text.splitlines()) == 14
+
+
 @pytest.mark.parametrize(
     ("call", "wanted"),
     [
@@ -184,7 +191,8 @@ def test_a_long_file_is_read_whole_in_parts_whatever_is_in_it() -> None:
         (read("/etc/passwd"), ["not in the workspace"]),
         (read("a/../../etc/passwd"), ["not in the workspace"]),
         (read("folder"), ["folder"]),
-        (read("a\0b"), ["no path"]),
+        (read("a\0b"), ["'a\\x00b' is no path"]),
+        (read("dé漢\u202e.txt"), ["there is no 'dé漢\\u202e.txt' in the workspace"]),
         (write("../up.txt", "x"), ["not in the workspace"]),
         (write("folder", "x"), ["folder"]),
         (write("/tmp/x", "x"), ["not in the workspace"]),

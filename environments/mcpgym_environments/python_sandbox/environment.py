@@ -59,6 +59,8 @@ LONGEST_PATH = 500
 LONGEST_ANSWER = 2_000
 PATIENCE = 900.0
 """Seconds that a call may take with its waiting for a processor: far above the session's own limits, which end it."""
+DEEPEST = 64
+"""How many folders down a listing goes."""
 SPARE_CALLS = 10
 """How many calls an episode has beyond its steps: for the solution, and for calls that cannot be made."""
 
@@ -201,7 +203,7 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
         """List the files and folders of the workspace with their sizes."""
         session = await self._step(work)
         with self._counted(work):
-            entries, omitted = await session.list_part()
+            entries, omitted = await session.list_part(".", DEEPEST)
         return self._said(work, show_files(entries, omitted))
 
     @tool(title="Submit the solution", timeout=PATIENCE)

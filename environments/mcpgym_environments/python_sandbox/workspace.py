@@ -108,7 +108,7 @@ def inside(path: str) -> str:
     if named == ROOT or named.startswith(f"{ROOT}/"):
         named = named[len(ROOT) :].lstrip("/") or "."
     if not named or "\0" in named:
-        raise ToolError(f"{inline(path)!r} is no path; write one in the workspace, such as data.csv")
+        raise ToolError(f"'{inline(path)}' is no path; write one in the workspace, such as data.csv")
     if named.startswith("/") or ".." in named.split("/"):
         raise ToolError(f"{inline(path)} is not in the workspace; write a path in it, such as data.csv")
     return named

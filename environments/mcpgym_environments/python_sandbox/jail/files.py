@@ -294,7 +294,7 @@ def relative(path: str) -> str:
 
 def shown(path: str) -> str:
     """A path for a message: short, and with nothing in it that acts on a terminal."""
-    text = ascii(path[:100])
+    text = repr(path[:100])
     return text if len(path) <= 100 and len(text) <= 120 else f"{text[:97]}...'"
 
 

@@ -28,7 +28,7 @@ class Generation:
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """One session's stream, and whose it is. ``on_sacrifice`` is told when the memory guard ends it: why, and its size."""
+    """One session's stream, and whose it is. ``on_sacrifice`` is told when the memory guard ends it, and its size."""
 
     stream: Stream
     generation: Generation
