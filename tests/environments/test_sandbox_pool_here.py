@@ -32,7 +32,10 @@ def test_sessions_of_a_dead_fork_server_are_lost_and_the_next_come_from_another(
         assert one.stream.process is not None
         drawn = "import random; random.random()"
         assert (await one.run(drawn)).output == (await other.run(drawn)).output  # the same seed
-        os.kill(fork_server(one.stream.process), signal.SIGKILL)
+        server = fork_server(one.stream.process)
+        os.kill(server, signal.SIGKILL)
+        while Path(f"/proc/{server}").exists():  # its sessions end a moment before
+            await asyncio.sleep(0.01)
         for session in (one, other):
             with pytest.raises(SessionLost, match="its connection ended"):
                 await session.run("1")

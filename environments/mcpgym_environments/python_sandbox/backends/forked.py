@@ -71,7 +71,7 @@ class ForkedBackend:
             raise Unavailable(f"the {self.name} sandbox does not start: {error}", "") from None
         self._launched = launched
         try:
-            facts = await asyncio.to_thread(launched.await_ready)
+            facts = await launched.await_ready()
             await self._try(spec)
         except OSError as error:
             await self.close()
@@ -137,7 +137,11 @@ class ForkedBackend:
         """End the fork server, and with it every session."""
         launched, self._launched = self._launched, None
         if launched is not None:
-            await asyncio.to_thread(launched.end)
+            launched.leave()
+            try:
+                await asyncio.to_thread(launched.end)
+            except RuntimeError:  # the interpreter exits, and starts no more threads
+                launched.end()
 
     def kill_now(self) -> None:
         """The same, without an event loop."""
@@ -151,10 +155,16 @@ class _Init:
 
     def __init__(self, pidfd: int) -> None:
         self._pidfd: int | None = pidfd
+        self._ours = os.getpid()
         self._lock = threading.Lock()
 
     def kill(self) -> None:
-        """Kill it, with which the kernel kills the rest of the session, and let go of the pidfd."""
+        """Kill it, with which the kernel kills the rest of the session, and let go of the pidfd.
+
+        In a fork of the process that made it, nothing: there the garbage collector may come by.
+        """
+        if os.getpid() != self._ours:
+            return
         with self._lock:
             pidfd, self._pidfd = self._pidfd, None
         if pidfd is not None:
@@ -171,7 +181,6 @@ class _Launched:
 
     def __init__(self, tier: str, spec: SandboxSpec) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._control.settimeout(START_SECONDS)
         order = {
             "tier": "alone" if tier == "landlock" else tier,
             "packages": list(spec.packages),
@@ -200,23 +209,28 @@ class _Launched:
             os.close(this)
             theirs.close()
         self._control.send(json.dumps(order).encode())
+        self._control.setblocking(False)
+        self._is_ready = False
 
-    def await_ready(self) -> dict[str, Any]:
-        """What the fork server says of itself.
+    async def await_ready(self) -> dict[str, Any]:
+        """What the fork server says of itself. No thread waits for it: an interpreter that exits would wait for that.
 
         Raises:
             Unavailable: it cannot run here, and why.
         """
         try:
-            told = json.loads(self._control.recv(1 << 16) or b"{}")
+            async with asyncio.timeout(START_SECONDS):
+                told = json.loads(await asyncio.get_running_loop().sock_recv(self._control, 1 << 16) or b"{}")
         except (TimeoutError, ConnectionError, ValueError) as error:
             raise Unavailable(f"the sandbox's fork server did not answer ({type(error).__name__})", "") from None
         if "refused" in told:
             raise Unavailable(told["refused"], told["remedy"])
         if "ready" not in told:
-            raise Unavailable(f"the sandbox's fork server did not start: {told.get('fault') or self._last_words()}", "")
+            why = told.get("fault") or await asyncio.to_thread(self._last_words)
+            raise Unavailable(f"the sandbox's fork server did not start: {why}", "")
         assert self._process.stderr is not None
         self._process.stderr.close()
+        self._is_ready = True
         return dict(told["ready"])
 
     def _last_words(self) -> str:
@@ -233,12 +247,20 @@ class _Launched:
         """
         try:
             socket.send_fds(self._control, [b"open"], [stream.fileno()])
+        except BlockingIOError:
+            raise OSError("the sandbox's fork server takes no more requests") from None
         except OSError as error:
             raise Unavailable(f"the sandbox's fork server is gone ({error.strerror})", "Start it again.") from None
 
-    def end(self) -> None:
-        """Kill it and wait until it is gone."""
+    def leave(self) -> None:
+        """Close the socket to it: it ends, and every session with it."""
+        if not self._is_ready:
+            self._process.terminate()  # it may be making files, and looks at nothing until it has
         self._control.close()
+
+    def end(self) -> None:
+        """Make it end, and wait until it has."""
+        self.leave()
         process = self._process
         if process.stderr is not None:
             process.stderr.close()

@@ -1,9 +1,10 @@
 """Starts a fork server and outlives it: run by path, in an interpreter of its own, by the server.
 
 It reads one order (JSON) from the control socket, finds the files, makes the boundary, starts the fork server inside
-and waits. When the server ends, however it ends, a pidfd of it says so, and everything is killed; when this process
-ends, the kernel kills the fork server, which is process 1 of its namespaces, and with it every session. (A parent death
-signal would not do for the server: it fires when the *thread* ends that started us.)
+and waits. When the server closes that socket, everything is killed, whatever the fork server is busy with; when the
+server ends, however it ends, a pidfd of it says so, and the same is done; when this process ends, the kernel kills the
+fork server, which is process 1 of its namespaces, and with it every session. (A parent death signal would not do for
+the server: it fires when the *thread* ends that started us.)
 """
 
 from __future__ import annotations
@@ -37,11 +38,20 @@ def stand_in_for_parents() -> None:
         sys.modules[name] = module
 
 
+class Stopped(Exception):
+    """The server wants this no more: a signal says so, since what is being made may take a while."""
+
+
+def _stop(*_: object) -> NoReturn:
+    raise Stopped
+
+
 def main(control: socket.socket, server: int) -> int:
     """Carry out the order on ``control``; ``server`` is a pidfd of the process that gave it."""
     from mcpgym_environments.python_sandbox.jail import allow, folders, root, seccomp, system_calls, users
     from mcpgym_environments.python_sandbox.jail.refusal import Refused
 
+    signal.signal(signal.SIGTERM, _stop)
     order = json.loads(control.recv(1 << 20))
     folder = ""
     try:
@@ -74,17 +84,25 @@ def main(control: socket.socket, server: int) -> int:
 
             namespaces.enter(order["users"])
         this = os.pidfd_open(os.getpid())
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         child = os.fork()
         if child == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
             _inside(control, server, this, made, order)
     except Exception as error:
-        control.send(json.dumps(_told(error)).encode())
+        with contextlib.suppress(OSError):
+            control.send(json.dumps(_told(error)).encode())
         if folder:
             folders.remove(folder)
         return 1
-    control.close()
-    waited = os.pidfd_open(child)
-    select.select([server, waited], [], [])
+    watched = select.poll()
+    watched.register(control, select.POLLRDHUP)
+    for descriptor in (server, os.pidfd_open(child)):
+        watched.register(descriptor, select.POLLIN)
+    with contextlib.suppress(Stopped):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        watched.poll()
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     if folder:

@@ -114,6 +114,7 @@ class Chosen:
         self._wanted: Level = min_isolation
         self._backends = [made(names[0], image)] if len(names) == 1 else []
         self._started: Backend | None = None
+        self._starting: Backend | None = None
         self.tried: list[tuple[str, Unavailable]] = []
         """What did not start, and why."""
 
@@ -155,6 +156,7 @@ class Chosen:
         if not at_least(backend.level, self._wanted) and len(self._names) > 1:
             raise _too_weak(backend.name, backend.level, self._wanted)
         limit = asyncio.timeout(START_SECONDS if len(self._names) > 1 else None)
+        self._starting = backend
         try:
             async with limit:
                 facts = await backend.start(spec)
@@ -163,6 +165,8 @@ class Chosen:
             if isinstance(error, TimeoutError) and limit.expired():
                 raise Unavailable(f"{backend.name} did not start within {START_SECONDS:g} s", "") from None
             raise
+        finally:
+            self._starting = None
         if not at_least(backend.level, self._wanted):
             await backend.close()
             raise _too_weak(backend.name, backend.level, self._wanted)
@@ -193,9 +197,10 @@ class Chosen:
             await self._started.close()
 
     def kill_now(self) -> None:
-        """The same without an event loop."""
-        if self._started is not None:
-            self._started.kill_now()
+        """The same without an event loop; also of one that is starting."""
+        for backend in (self._started, self._starting):
+            if backend is not None:
+                backend.kill_now()
 
     def _running(self) -> Backend:
         if self._started is None:

@@ -66,6 +66,7 @@ class Keeper:
         self._held: set[Held] = set()
         self._generations: list[Generation] = []
         self._current: Generation | None = None
+        self._beginning: Backend | None = None
         self._starting: asyncio.Lock | None = None
         self._opening = 0
         self._openings: set[asyncio.Task[None]] = set()
@@ -128,6 +129,8 @@ class Keeper:
 
     def guarded(self) -> Iterable[Guarded]:
         """The sessions that live, for the memory guard."""
+        if os.getpid() != self._process:
+            return []
         with self._lock:
             return list(self._held)
 
@@ -170,18 +173,20 @@ class Keeper:
         if os.getpid() != self._process:
             return
         with self._lock:
-            if self.closed and not self._generations:
+            if self.closed and not self._generations and self._beginning is None:
                 return
             self.closed = True
-            held, generations = list(self._held), list(self._generations)
+            held, backends = list(self._held), [generation.backend for generation in self._generations]
             self._generations.clear()
+            if self._beginning is not None:
+                backends.append(self._beginning)
         for one in held:
             one.stream.kill()
-        for generation in generations:
+        for backend in backends:
             try:
-                generation.backend.kill_now()
+                backend.kill_now()
             except Exception:
-                logger.exception("%s could not be ended", generation.backend.name)
+                logger.exception("%s could not be ended", backend.name)
         self._fail_waiting(SessionLost("the pool of sandbox sessions was closed"))
         self.home.stop()
 
@@ -209,6 +214,7 @@ class Keeper:
         backend: Backend = self.backend
         if self.counts.starts:
             backend = backend.another()  # type: ignore[attr-defined]  # it ages, or this would be the first
+        self._beginning = backend
         try:
             async with asyncio.timeout(START_SECONDS):
                 facts = await backend.start(self.spec)
@@ -217,6 +223,8 @@ class Keeper:
             if isinstance(error, TimeoutError):
                 raise Unavailable(f"{backend.name} did not start within {START_SECONDS:g} s", "") from None
             raise
+        finally:
+            self._beginning = None
         old, self._current = self._current, Generation(backend, dict(facts))
         with self._lock:
             self._generations.append(self._current)
@@ -325,7 +333,7 @@ class Keeper:
             generation.live -= 1
             await self._close_if_done(generation)
             raise
-        held = Held(stream, generation, lambda why: self.end(held))
+        held = Held(stream, generation, lambda *_: self.end(held))
         with self._lock:
             self._held.add(held)
         if self.closed:

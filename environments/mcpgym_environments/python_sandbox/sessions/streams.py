@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import threading
 from collections.abc import Callable
@@ -29,6 +30,7 @@ class SocketStream:
         self._number = connection.fileno()
         self._kill = kill
         self._process = process
+        self._ours = os.getpid()
         self._held = bytearray()
         self._lock = threading.Lock()
         self._users = 0  # who is in send or receive: the descriptor must stay theirs until they leave
@@ -93,7 +95,12 @@ class SocketStream:
             loop.remove_reader(self._number)
 
     def kill(self) -> None:
-        """End the other side, and both directions of this one; the descriptor is let go when nobody uses it."""
+        """End the other side, and both directions of this one; the descriptor is let go when nobody uses it.
+
+        In a fork of the process that made it, nothing: the session is its parent's.
+        """
+        if os.getpid() != self._ours:
+            return
         with self._lock:
             if self._dead:
                 return
@@ -108,6 +115,8 @@ class SocketStream:
                 self._socket.close()
 
     def _enter(self) -> None:
+        if os.getpid() != self._ours:
+            raise EOFError("it is another process's, which forked this one")
         with self._lock:
             if self._dead:
                 raise EOFError("the session was ended")

@@ -1,0 +1,89 @@
+"""A pool whose process ends while it starts, or forks: nothing waits, nothing is left, nobody has another's session."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mcpgym_environments.python_sandbox.sessions.backend import SandboxSpec, SessionLost, Unavailable
+from mcpgym_environments.python_sandbox.sessions.choosing import choose
+from mcpgym_environments.python_sandbox.sessions.pool import Pool
+
+STARTING = """
+import asyncio, os, signal, time
+from mcpgym_environments.python_sandbox.sessions.backend import SandboxSpec
+from mcpgym_environments.python_sandbox.sessions.choosing import choose
+from mcpgym_environments.python_sandbox.sessions.pool import Pool
+
+def children(process):
+    found = []
+    for thread in os.listdir(f"/proc/{process}/task"):
+        with open(f"/proc/{process}/task/{thread}/children") as file:
+            found += map(int, file.read().split())
+    return found
+
+async def main():
+    pool = Pool(choose(), SandboxSpec())
+    starting = asyncio.create_task(pool.start())
+    for _ in range(2000):
+        servers = [server for launcher in children(os.getpid()) for server in children(launcher)]
+        if servers:
+            os.kill(servers[0], signal.SIGSTOP)
+            print(servers[0], flush=True)
+            return
+        if starting.done():
+            print(f"refused: {starting.exception()}")
+            return
+        await asyncio.sleep(0.005)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the fork server is of Linux")
+def test_an_interpreter_that_exits_does_not_wait_for_a_fork_server_that_starts() -> None:
+    started = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=50, check=False)
+    if done.stdout.startswith("refused") or not done.stdout:
+        pytest.skip(done.stdout or done.stderr)
+    assert time.monotonic() - started < 30  # it would be ready never
+    assert done.returncode == 0
+    assert done.stderr == ""
+    for _ in range(200):
+        if not Path(f"/proc/{done.stdout.strip()}").exists():
+            return
+        time.sleep(0.01)
+    raise AssertionError("the fork server is still there")
+
+
+def test_a_fork_of_the_server_neither_uses_nor_ends_its_sessions() -> None:
+    pool = Pool(choose(), SandboxSpec(), ready=0)
+    try:
+        used, ended, dropped = (asyncio.run(pool.open()) for _ in range(3))
+    except Unavailable as error:
+        pytest.skip(str(error))
+    asyncio.run(used.run("kept = 41"))
+    child = os.fork()
+    if child == 0:
+        try:
+            try:
+                asyncio.run(used.run("kept += 1"))
+                os._exit(1)
+            except SessionLost as error:
+                fine = "another process" in str(error)
+            ended.kill()
+            dropped.stream = None  # type: ignore[assignment]
+            os._exit(0 if fine else 2)
+        finally:
+            os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert asyncio.run(used.run("kept")).output == b"41\n"
+    for session in (ended, dropped):
+        assert asyncio.run(session.run("6 * 7")).output == b"42\n"
+    asyncio.run(pool.close())
