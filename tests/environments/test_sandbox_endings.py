@@ -28,11 +28,16 @@ def children(process):
             found += map(int, file.read().split())
     return found
 
+def is_fork_server(process):
+    with open(f"/proc/{process}/cmdline") as file:
+        return "zygote" in file.read()
+
 async def main():
     pool = Pool(choose(), SandboxSpec())
     starting = asyncio.create_task(pool.start())
     for _ in range(2000):
-        servers = [server for launcher in children(os.getpid()) for server in children(launcher)]
+        below = [process for launcher in children(os.getpid()) for process in children(launcher)]
+        servers = [process for process in below if is_fork_server(process)]
         if servers:
             os.kill(servers[0], signal.SIGSTOP)
             print(servers[0], flush=True)
