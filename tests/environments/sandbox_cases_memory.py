@@ -273,7 +273,6 @@ DISK: tuple[Case, ...] = (
         """,
         proves=written(512),
         heavy=True,
-        landlock=False,
     ),
     case(
         "many_empty_files",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sandbox_case import Answers, Case, Read, Sleep, case, not_ok, nothing
+from sandbox_case import Answers, Case, Read, Run, Sleep, case, not_ok, nothing
 
 
 def still(answers: Answers) -> bool:
@@ -28,6 +28,16 @@ import os
 after = os.path.getsize('beat') if os.path.exists('beat') else 0
 print('grew', after - int(open('size').read()))
 """
+
+AWAKE = Run(
+    """
+me = os.getpid()
+for i in range(6):
+    if os.fork() == 0:
+        while True: os.kill(me, signal.SIGCONT)
+time.sleep(.03); used = time.process_time()
+"""
+)
 
 PROCESSES: tuple[Case, ...] = (
     case(
@@ -139,6 +149,27 @@ PROCESSES: tuple[Case, ...] = (
         GROWN,
         proves=still,
         heavy=True,
+    ),
+    case(
+        "woken_by_the_dying",
+        """
+        import os, signal, threading, time
+        def spin():
+            while True: pass
+        threading.Thread(target=spin, daemon=True).start()
+        """,
+        *(
+            step
+            for _ in range(6)
+            for step in (
+                AWAKE,
+                Sleep(0.15),
+                Run("used = time.process_time() - used; print('RAN' if used > .06 else 'stood')"),
+            )
+        ),
+        proves=nothing(b"RAN"),
+        heavy=True,
+        landlock=False,
     ),
     case(
         "time_bomb_thread",

@@ -157,6 +157,7 @@ FRAMES: tuple[Case, ...] = (
         """,
         "print('next')",
         seconds=1.5,
+        again=True,  # a thread of the code may be the one to get the next request, which then nobody answers
     ),
     case(
         "fake_stdout_protocol",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import signal
 import socket
 from collections.abc import Callable, Mapping
@@ -144,8 +143,6 @@ def become_session(
     system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
     tree = f"{order['folder']}/tree"
     landlock.restrict([tree, "/proc"], DEVICES, [work, scratch])
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # to measure folders however deep they lie in each other
     hardening.confine()
     place = Place(
         work=work,

@@ -16,7 +16,8 @@ import struct
 import sys
 from collections.abc import Iterator, Sequence
 
-from mcpgym_environments.python_sandbox.jail.walking import FOLDER, walked
+from mcpgym_environments.python_sandbox.jail import emptying
+from mcpgym_environments.python_sandbox.jail.walking import FOLDER, TooDeep, walked
 
 MOST_PATH = 4096
 MOST_ENTRIES = 1000
@@ -27,6 +28,7 @@ MOST_DEPTH = 64
 MOST_OVER = 4
 """How many times its limit a workspace may have grown to before large files are removed from it."""
 LARGE = 1 << 20
+TOO_MANY = 2**31
 
 _OPENAT2 = 437
 _NO_XDEV, _NO_MAGICLINKS, _NO_SYMLINKS, _IN_ROOT = 0x01, 0x02, 0x04, 0x10
@@ -237,22 +239,34 @@ class Workspace:
         finally:
             os.close(above)
 
-    def usage(self, most: int = 2**31) -> tuple[int, int]:
+    def usage(self, most: int = TOO_MANY) -> tuple[int, int]:
         """Bytes on disk, and the number of files and folders, which is not counted further than beyond ``most``.
 
-        Whatever user code does meanwhile: no depth is too deep, and a folder without rights is given them.
+        Whatever user code does meanwhile: a folder without rights is given them, and one that is too deep to be looked
+        into counts as more files than there may be.
         """
         total = count = 0
-        for _, _, found in self._all():
-            total += found.st_blocks * 512
-            count += 1
-            if count > most:
-                break
+        try:
+            for _, _, found in self._all():
+                total += found.st_blocks * 512
+                count += 1
+                if count > most:
+                    break
+        except TooDeep:
+            count = TOO_MANY
         return total, count
 
     def shed(self) -> None:
-        """Remove large files if there is far more than may be, so that not every call can add to it."""
-        if self.usage()[0] > MOST_OVER * self._limit:
+        """Remove large files if there is far more than may be, so that not every call can add to it.
+
+        What is too deep to be looked into is removed with all else. No process of the session may be running.
+        """
+        size, count = self.usage()
+        if count == TOO_MANY:
+            emptying.empty(self.sound())
+            for path in self._beside:
+                emptying.empty_path(path)
+        elif size > MOST_OVER * self._limit:
             for folder, name, found in self._all():
                 if stat.S_ISREG(found.st_mode) and found.st_blocks * 512 >= LARGE:
                     with contextlib.suppress(OSError):

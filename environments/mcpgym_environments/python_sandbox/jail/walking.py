@@ -9,10 +9,20 @@ from collections.abc import Iterator
 
 FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 """How a folder is opened, and nothing but a folder."""
+DEEPEST = 512
+"""So many folders may lie in each other: each has to be open, and each costs the kernel more than the one above."""
+
+
+class TooDeep(Exception):
+    """Folders lie deeper in each other than anybody needs."""
 
 
 def walked(top: int) -> Iterator[tuple[int, str, os.stat_result]]:
-    """Everything under an open folder, which is closed afterwards: its own folder, its name, its facts; no links."""
+    """Everything under an open folder, which is closed afterwards: its own folder, its name, its facts; no links.
+
+    Raises:
+        TooDeep: there is more further down.
+    """
     above = [(top, iter(_names(top)))]
     try:
         while above:
@@ -25,6 +35,8 @@ def walked(top: int) -> Iterator[tuple[int, str, os.stat_result]]:
                 yield folder, name, found
                 if stat.S_ISDIR(found.st_mode) and (below := _entered(folder, name)) >= 0:
                     above.append((below, iter(_names(below))))
+                    if len(above) > DEEPEST:
+                        raise TooDeep
                     break
             else:
                 os.close(above.pop()[0])
