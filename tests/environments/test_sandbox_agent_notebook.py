@@ -218,6 +218,7 @@ def test_where_the_code_is_and_what_surrounds_it(backend: str) -> None:
         "PYTHONHASHSEED",
         "PYTHONDONTWRITEBYTECODE",
         "MPLBACKEND",
+        "MALLOC_ARENA_MAX",
         *(f"{name}_NUM_THREADS" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR")),
     }
     if backend == "namespaces":

@@ -147,3 +147,15 @@ for number in range(24): open(f"{time.monotonic()}", "wb").write(bytes(2**23))
 """
     ended = run(*[code] * 5, "import os\nprint(sum(os.stat(name).st_size for name in os.listdir()))", backend=LANDLOCK)
     assert int(ended[-1].output) < 16 * LIMITS.workspace_bytes
+
+
+def test_threads_that_a_session_may_have_do_not_use_up_its_addresses() -> None:
+    code = """
+import threading
+go = threading.Event()
+for _ in range(12): threading.Thread(target=go.wait).start()
+size = next(line for line in open("/proc/self/status") if line.startswith("VmSize"))
+go.set()
+print(int(size.split()[1]) < 500_000)
+"""
+    assert shown(code, backend=INSIDE) == "True\n"

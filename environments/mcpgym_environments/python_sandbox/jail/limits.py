@@ -24,9 +24,11 @@ ENVIRONMENT: Mapping[str, str] = {
     "MKL_NUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
     "MPLBACKEND": "Agg",
+    "MALLOC_ARENA_MAX": "1",
 }
 """All that the code of a session finds in its environment, but for HOME (the workspace) and TMPDIR. An interpreter
-must be started with it: the seed of hashes and the threads of BLAS are read only then."""
+must be started with it: the seed of hashes, the threads of BLAS and how many heaps the C library makes are read only
+then. (By default each thread has a heap of its own, of 64 MB of addresses: twenty threads would use up a session's.)"""
 
 
 NO_CORE = 1
