@@ -65,6 +65,20 @@ def talk(answers: IO[bytes], requests: IO[bytes]) -> None:
             assert (answer["status"], answer["why"], content) == ("ok", None, output)
 
 
+def answered(words: list[str], *requests: tuple[dict[str, Any], bytes]) -> list[tuple[dict[str, Any], bytes]]:
+    """What an agent answers to these after hello."""
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        found = []
+        with agent.stdin:
+            for number, (header, blob) in enumerate([({"op": "hello", "spec": SPEC}, b""), *requests]):
+                agent.stdin.write(frames.encode({"n": number, **header}, blob))
+                agent.stdin.flush()
+                found.append(read(agent.stdout))
+    return found[1:]
+
+
 def test_it_is_the_same_whenever_it_is_made_and_holds_the_standard_librarys_users_only(archive: Path) -> None:
     agent_archive.cache_clear()
     assert agent_archive() == archive.read_bytes()
@@ -181,3 +195,42 @@ def test_a_request_that_is_no_frame_is_refused(box: Box, tmp_path: Path) -> None
         assert done.returncode == 2
         assert done.stderr.startswith(str(tmp_path / "request").encode() + b": ")
         assert not (tmp_path / "answer").exists()
+
+
+def test_a_folder_with_something_in_it_is_no_workspace(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.txt").write_text("years of work")
+    hello = frames.encode({"op": "hello", "n": 0, "spec": SPEC}) + frames.encode({"op": "reset", "n": 1})
+    done = subprocess.run(command(archive, tmp_path), input=hello, capture_output=True, timeout=30, check=False)
+    assert done.stdout == b""
+    assert b"there is something in" in done.stderr
+    assert (tmp_path / "work" / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_reset_leaves_what_lies_in_the_folder_for_temporary_files(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp" / "thesis.txt").write_text("years of work")
+    code = b"import tempfile; open(tempfile.gettempdir() + '/mine', 'w').close()"
+    answers = answered(command(archive, tmp_path), ({"op": "run"}, code), ({"op": "reset"}, b""))
+    assert [header["status"] for header, _ in answers] == ["ok", "ok"]
+    assert (tmp_path / "tmp" / "thesis.txt").read_text() == "years of work"
+    assert not list((tmp_path / "tmp").glob("*/mine"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="filters of system calls are of Linux")
+def test_code_cannot_signal_what_serves_it(archive: Path, tmp_path: Path) -> None:
+    code = b"""
+import os, signal
+refused = []
+for act in (
+    lambda: os.kill(os.getppid(), 0),
+    lambda: os.kill(-1, 0),
+    lambda: os.killpg(os.getpgid(os.getppid()), 0),
+    lambda: os.pidfd_open(os.getppid()),
+):
+    try: act()
+    except PermissionError: refused.append(1)
+os.kill(os.getpid(), 0)
+len(refused)
+"""
+    assert answered(command(archive, tmp_path), ({"op": "run"}, code))[0][1] == b"4\n"

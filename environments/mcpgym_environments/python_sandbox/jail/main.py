@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fcntl
 import importlib
 import os
@@ -10,6 +11,7 @@ import signal
 import stat
 import sys
 import tempfile
+from collections.abc import Callable
 
 from mcpgym_environments.python_sandbox.jail import emptying, mailbox
 from mcpgym_environments.python_sandbox.jail.init import Place, serve
@@ -44,7 +46,8 @@ def main(arguments: list[str], again: list[str]) -> None:
     for name in filter(None, options.packages.split(",")):
         importlib.import_module(name)
     work = _made(options.work) or _made(os.path.join(tempfile.gettempdir(), "work"))
-    scratch = _made(options.scratch) or tempfile.gettempdir()
+    scratch = _own(_made(options.scratch) or tempfile.gettempdir())
+    _refuse_others(work or scratch, os.path.dirname(options.stay))
     if options.guard:
         _guard(options, stream, (work or scratch, scratch))
     place = Place(
@@ -54,6 +57,7 @@ def main(arguments: list[str], again: list[str]) -> None:
         namespace=os.getpid() == 1,
         own_user=options.own_user or options.user > 0,
         capped=False,
+        confine=_shield(),
     )
     serve(stream, place)
     os._exit(0)
@@ -82,6 +86,43 @@ def _guard(options: argparse.Namespace, stream: tuple[int, int], folders: tuple[
         if os.getppid() != this:
             os._exit(1)
         guard.keep_within(folders)
+
+
+def _own(folder: str) -> str:
+    """``folder``, which a session may empty; where there is something in it that is not ours, a new folder in it."""
+    if all(name.startswith(".agent") for name in os.listdir(folder)):
+        return folder
+    return tempfile.mkdtemp(prefix="sandbox-", dir=folder)
+
+
+def _refuse_others(work: str, kept: str) -> None:
+    """End here if there is something in the workspace, unless an agent before this one put it there.
+
+    Args:
+        work: the workspace, which a session empties.
+        kept: the folder in which one agent after another keeps its socket; empty where there is none.
+    """
+    note = os.path.join(kept, "work") if kept else ""
+    before = ""
+    if note:
+        with contextlib.suppress(OSError), open(note, encoding="utf-8") as file:
+            before = file.read()
+    if os.listdir(work) and before != work:
+        sys.exit(f"there is something in {work} already, and a sandbox empties its workspace: this is no place for one")
+    if note:
+        with open(note, "w", encoding="utf-8") as file:
+            file.write(work)
+
+
+def _shield() -> Callable[[], None] | None:
+    """What keeps the worker from this process and from its parent, which may carry its frames."""
+    if sys.platform != "linux":
+        return None
+    try:
+        from mcpgym_environments.python_sandbox.jail import hardening
+    except (ImportError, OSError):  # an interpreter without ctypes, or without a C library to load
+        return None
+    return hardening.shield([process for process in (os.getpid(), os.getppid()) if process > 0])
 
 
 def _made(path: str) -> str:

@@ -99,6 +99,11 @@ NEVER = frozenset(NUMBERS) - SOMETIMES
 ABSENT = frozenset(("clone3", "memfd_create", "io_uring_setup"))
 """Calls that seem not to exist: libraries then do without."""
 
+MEMORY_OF_OTHERS = frozenset(
+    ("ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "process_madvise")
+)
+"""Calls that look into another process, or change it."""
+
 NEW_NAMESPACES = 0x7E02_0000
 CLONE_THREAD = 0x0001_0000
 AF_UNIX = 1
@@ -251,6 +256,22 @@ def worker_rules(machine: str | None = None) -> Rules:
         .only_stream_pairs()
         .unless_null("sendto", 4)
     )
+
+
+def guest_rules(others: Iterable[int], groups: Iterable[int], machine: str | None = None) -> Rules:
+    """What user code may not do where something else than a namespace of ours surrounds it: reach for its init.
+
+    Args:
+        others: the processes that serve it; there it could signal them, look into them and end them.
+        groups: their process groups.
+        machine: as for :class:`Rules`.
+    """
+    pids = sorted(set(others))
+    everybody = (0xFFFF_FFFF, *sorted({-group & 0xFFFF_FFFF for group in groups}))
+    made = worker_rules(machine).refuse(MEMORY_OF_OTHERS).if_any_of("kill", 0, (*pids, *everybody))
+    for name in ("tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open"):
+        made.if_any_of(name, 0, pids)
+    return made
 
 
 def lone_worker_rules(landlock: int, process: int, machine: str | None = None) -> Rules:
