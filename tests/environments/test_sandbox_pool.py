@@ -118,6 +118,21 @@ def test_each_session_is_told_its_own_seed_and_the_pools_limits() -> None:
     assert told[0]["limits"]["seconds"] == 10.0
 
 
+def test_a_machine_that_allows_no_more_sessions_loses_episodes_and_is_not_configured_wrong() -> None:
+    world = World()
+
+    async def work() -> None:
+        (await pool.open()).kill()
+        world.broken, world.unavailable = {1}, "user namespaces are used up"
+        with pytest.raises(SessionLost, match="could be opened: user namespaces are used up"):
+            await pool.open()
+        world.unavailable = ""
+        (await pool.open()).kill()
+
+    with pool_of(world, ready=0) as pool:
+        asyncio.run(work())
+
+
 def test_a_machine_without_the_back_end_is_told_why_each_time_until_it_has_it() -> None:
     world = World(unavailable="user namespaces are switched off")
 

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
-from mcpgym.errors import ConfigurationError, McpgymError
+from mcpgym.errors import ConfigurationError
 from mcpgym_environments.python_sandbox.sessions.backend import (
     JSON,
     MAX_SEED,
@@ -102,7 +102,7 @@ class Pool:
         """A fresh session whose random generators begin with ``seed``. End it with :meth:`Session.kill`.
 
         Raises:
-            Unavailable: the back-end cannot run here.
+            Unavailable: the back-end cannot run here, and never has.
             SessionLost: none could be opened, or the pool was closed.
             ConfigurationError: the seed is out of range.
         """
@@ -167,12 +167,12 @@ class Pool:
         """The session that was asked for; one that comes when nobody waits any more goes to the next."""
         try:
             return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GeneratorExit):
             future.add_done_callback(self._keeper.come_too_late)
             raise
-        except McpgymError:
+        except SessionLost:
             raise
-        except Exception as error:
+        except Exception as error:  # ``Unavailable`` too: it ran here, and an episode that goes on cannot help it
             why = str(error) or type(error).__name__
             raise SessionLost(f"no sandbox session could be opened: {why}") from error
 
