@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpgym_environments.python_sandbox.jail.folders import sweep
 from mcpgym_environments.python_sandbox.sessions.backend import SandboxSpec, SessionLost, Unavailable
 from mcpgym_environments.python_sandbox.sessions.choosing import choose
 from mcpgym_environments.python_sandbox.sessions.pool import Pool
@@ -92,3 +93,27 @@ def test_a_fork_of_the_server_neither_uses_nor_ends_its_sessions() -> None:
     for session in (ended, dropped):
         assert asyncio.run(session.run("6 * 7")).output == b"42\n"
     asyncio.run(pool.close())
+
+
+BUBBLEWRAP = """
+import asyncio, os, signal
+from mcpgym_environments.python_sandbox.backends.bubblewrap import Bubblewrap
+from mcpgym_environments.python_sandbox.sessions.backend import SandboxSpec, Unavailable
+backend = Bubblewrap()
+try:
+    asyncio.run(backend.prepare(SandboxSpec()))
+except Unavailable:
+    os._exit(0)
+print(backend._folder, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_killed_server_left_of_bubblewrap_is_removed_by_the_next() -> None:
+    done = subprocess.run([sys.executable, "-c", BUBBLEWRAP], capture_output=True, text=True, timeout=60, check=False)
+    if not done.stdout:
+        pytest.skip("bubblewrap is not here")
+    assert Path(done.stdout.strip()).exists()
+    sweep(str(Path(done.stdout).parent))
+    assert not Path(done.stdout.strip()).exists()

