@@ -59,6 +59,8 @@ SLACK_SECONDS = 2.0
 """How much later than the agent's own limit an answer may come."""
 FILE_SECONDS = 10.0
 """How long an agent may take for what runs no code of a policy's: a file, a listing, a fresh worker."""
+MOST_SECONDS = 86_400
+"""The most that one call may take: a day, as in the limits."""
 MAX_VALUE = 1 << 20
 """Bytes of JSON of a value that a function returned; beyond, it counts as not returned."""
 OUTPUT_SLACK = 4_096
@@ -131,7 +133,7 @@ class Session:
 
         Raises:
             SessionLost: the session is gone.
-            ConfigurationError: the code is longer than a frame takes.
+            ConfigurationError: the code is longer than a frame takes, or seconds are none.
         """
         wall = self.limits.seconds if seconds is None else float(seconds)
         cpu = self.limits.cpu_seconds if cpu_seconds is None else float(cpu_seconds)
@@ -157,7 +159,7 @@ class Session:
 
         Raises:
             SessionLost: the session is gone.
-            ConfigurationError: the arguments are no JSON, or longer than a frame takes.
+            ConfigurationError: the arguments are no JSON, or longer than a frame takes, or seconds are none.
         """
         wall = self.limits.seconds if seconds is None else float(seconds)
         cpu = self.limits.cpu_seconds if cpu_seconds is None else float(cpu_seconds)
@@ -275,6 +277,9 @@ class Session:
         self, asked: dict[str, Any], blob: bytes, wall: float, cpu: float
     ) -> tuple[dict[str, Any], bytes]:
         """A call that runs code of a policy's."""
+        for name, value in (("seconds", wall), ("cpu_seconds", cpu)):
+            if not 0 < value <= MOST_SECONDS:  # not a number, too
+                raise ConfigurationError(f"{asked['op']}: {name}={value!r} does not lie above 0 and up to {MOST_SECONDS}")
         asked |= {"seconds": wall, "cpu_seconds": cpu}
         most = self.limits.output_bytes + OUTPUT_SLACK
         if asked["op"] == "evaluate":
