@@ -250,9 +250,9 @@ def test_arguments_that_are_no_json_are_the_callers_fault(arguments: list[Any]) 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), float("inf"), 1e6])
 def test_seconds_that_are_none_are_the_callers_fault_and_lose_no_session(seconds: float) -> None:
     async def work(one: Session) -> None:
-        for given in ({"seconds": seconds}, {"cpu_seconds": seconds}):
+        for limits in ({"seconds": seconds}, {"cpu_seconds": seconds}):
             with pytest.raises(ConfigurationError, match="does not lie above 0 and up to 86400"):
-                await one.run("1", **given)
+                await one.run("1", **limits)
         assert (await one.run("1")).header["n"] == 1
 
     with_session(work)

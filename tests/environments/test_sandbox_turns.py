@@ -121,3 +121,23 @@ def test_a_turn_passes_over_who_is_gone_with_its_loop() -> None:
     asyncio.run(hold())
     assert turns.busy == 0
     asyncio.run(wait())
+
+
+def test_a_turn_on_its_way_to_a_loop_that_is_closed_comes_back() -> None:
+    turns = Turns(1)
+
+    async def wait() -> None:
+        async with turns:
+            pass
+
+    async def hold() -> None:
+        async with turns:
+            loop = asyncio.new_event_loop()
+            task = loop.create_task(wait())
+            await asyncio.to_thread(loop.run_until_complete, asyncio.sleep(0))
+        loop.close()  # the turn was sent there, and has not come
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+
+    asyncio.run(hold())
+    asyncio.run(asyncio.wait_for(wait(), 5))
+    assert turns.busy == 0

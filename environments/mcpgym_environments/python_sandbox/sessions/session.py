@@ -279,7 +279,9 @@ class Session:
         """A call that runs code of a policy's."""
         for name, value in (("seconds", wall), ("cpu_seconds", cpu)):
             if not 0 < value <= MOST_SECONDS:  # not a number, too
-                raise ConfigurationError(f"{asked['op']}: {name}={value!r} does not lie above 0 and up to {MOST_SECONDS}")
+                raise ConfigurationError(
+                    f"{asked['op']}: {name}={value!r} does not lie above 0 and up to {MOST_SECONDS}"
+                )
         asked |= {"seconds": wall, "cpu_seconds": cpu}
         most = self.limits.output_bytes + OUTPUT_SLACK
         if asked["op"] == "evaluate":

@@ -20,6 +20,7 @@ class Turns:
         self._free = count
         self._lock = threading.Lock()
         self._waiting: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
+        self._given: set[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = set()  # to other loops, on their way
 
     @property
     def busy(self) -> int:
@@ -33,6 +34,10 @@ class Turns:
 
     async def __aenter__(self) -> None:
         with self._lock:
+            if not self._free and self._given:
+                lost = {one for one in self._given if one[0].is_closed()}  # those loops will hand on nothing
+                self._given -= lost
+                self._free += len(lost)
             if self._free:  # then nobody waits
                 self._free -= 1
                 return
@@ -60,18 +65,26 @@ class Turns:
                     self._free += 1
                     return
                 loop, turn = self._waiting.popleft()
+                if loop is not here:
+                    self._given.add((loop, turn))
             if loop is here:
                 if turn.done():  # cancelled, and about to leave the line
                     continue
                 turn.set_result(None)
                 return
             try:
-                loop.call_soon_threadsafe(self._give, turn)
+                loop.call_soon_threadsafe(self._give, loop, turn)
             except RuntimeError:  # that loop was closed
+                with self._lock:
+                    if (loop, turn) not in self._given:
+                        return  # somebody has found that out, and taken the turn
+                    self._given.discard((loop, turn))
                 continue
             return
 
-    def _give(self, turn: asyncio.Future[None]) -> None:
+    def _give(self, loop: asyncio.AbstractEventLoop, turn: asyncio.Future[None]) -> None:
+        with self._lock:
+            self._given.discard((loop, turn))
         if turn.done():
             self._next()
         else:
