@@ -17,6 +17,7 @@ import pytest
 from wiki_solver import NOTHING, Solver
 
 from mcpgym.errors import ConfigurationError, UnknownNameError
+from mcpgym_environments.folding import name_key
 from mcpgym_environments.wiki_search.knowledge import Entity, Evidence, PartlyKnown, Quantity, Relation, Value
 from mcpgym_environments.wiki_search.questions import KINDS, Question, Questions, generate
 from mcpgym_environments.wiki_search.questions.splits import SPLITS, split_of
@@ -31,7 +32,6 @@ from mcpgym_environments.wiki_search.scoring import (
     answer_text,
     judge,
 )
-from mcpgym_environments.wiki_search.scoring.folding import name_key
 from mcpgym_environments.wiki_search.world.knowledge import WorldKnowledge
 
 PAGES = 2_000
