@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from mcpgym.messages import Message
 from mcpgym_clients.boards import observation
+from mcpgym_clients.call_text import call_text
 from mcpgym_clients.console import clean, escaped
 from mcpgym_clients.viewer.move_values import Decision, Weighed
 from mcpgym_rl.certificate.values import Value
@@ -73,7 +73,12 @@ def _turn(message: Message, decisions: Sequence[Decision | None]) -> Iterator[An
     if said := _THOUGHT.sub("", content).strip():
         yield Text(said, style="bold")
     for number, call in enumerate(message.get("tool_calls", [])):
-        yield Text.assemble(("→ ", "cyan"), (clean(_call(call)), "cyan"))
+        text = call_text(call)
+        yield Text.assemble(("→ ", "cyan"), (clean(text.line), "cyan"))
+        for block in text.blocks:
+            if len(text.blocks) > 1:
+                yield Padding(Text(f"{clean(block.name)}:", "dim"), (0, 0, 0, 2), expand=False)
+            yield Padding(Text(clean(block.text.strip("\n")).expandtabs(4), "cyan"), (0, 0, 0, 4), expand=False)
         if number < len(decisions) and (decision := decisions[number]) is not None:
             yield from _values(decision)
 
@@ -100,16 +105,6 @@ def _values(decision: Decision) -> Iterator[Any]:
 
 def _forced(value: Value) -> Text:
     return Text(*_FORCED[value.guaranteed])
-
-
-def _call(call: Any) -> str:
-    """A call as ``name(argument=value)``; as it was written where it cannot be read so."""
-    function = call.get("function", {}) if isinstance(call, dict) else {}
-    name, arguments = function.get("name", "?"), function.get("arguments", "")
-    with contextlib.suppress(ValueError, AttributeError, TypeError):
-        pairs = json.loads(arguments).items()
-        return f"{name}({', '.join(f'{key}={json.dumps(value, ensure_ascii=False)}' for key, value in pairs)})"
-    return f"{name} {arguments}"
 
 
 def _ending(trace: Trace) -> Text:

@@ -168,6 +168,20 @@ def test_what_a_policy_wrote_cannot_command_the_terminal(command: Callable, tmp_
     assert out.count("[red]markup[/red]") >= 8
 
 
+def test_code_in_a_call_is_shown_as_lines(command: Callable, tmp_path: Path) -> None:
+    given = {"path": "a.py", "text": "def f():\n\treturn '\x1b\ud800'\n", "note": "a\n→ b", "n": [1], "end": "c\n"}
+    call = {"id": "c", "type": "function", "function": {"name": "write", "arguments": json.dumps(given)}}
+    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    (tmp_path / "traces.jsonl").write_text(line(0, messages=messages, prompt_messages=1))
+    code, out, _ = command("show", ".")
+    assert code == 0
+    lines = [text.rstrip() for text in out.splitlines()]
+    at = lines.index('→ write(path="a.py", text ↓, note ↓, n=[1], end="c\\n")')
+    assert lines[at + 1 : at + 3] == ["  text:", "    def f():"]
+    assert lines[at + 3].startswith("        return '\N{REPLACEMENT CHARACTER}")
+    assert lines[at + 4 : at + 7] == ["  note:", "    a", "    → b"]
+
+
 def test_a_pager_that_is_left_early_ends_it_quietly(tmp_path: Path) -> None:
     (tmp_path / "traces.jsonl").write_text("".join(line(number) for number in range(300)))
     master, slave = pty.openpty()

@@ -24,6 +24,7 @@ from mcpgym_clients.viewer.answers import Answers
 from mcpgym_clients.viewer.distributions import histogram
 from mcpgym_clients.viewer.library import Library
 from mcpgym_clients.viewer.move_values import Games
+from mcpgym_clients.viewer.reading import _turn
 from mcpgym_clients.viewer.selecting import Selection
 from mcpgym_clients.viewer.token_texts import Tokenizers
 from mcpgym_clients.viewer.trace_index import Row, TraceIndex
@@ -478,6 +479,13 @@ def test_curves_leave_out_what_is_no_number(tmp_path: Path) -> None:
     columns = read_curves(path)
     assert len(columns["step"]) <= 2_002
     assert (columns["step"][0], columns["step"][-1]) == (0, 9_000)
+
+
+def test_a_text_of_several_lines_is_a_block_below_its_call() -> None:
+    given = {"name": "f", "arguments": json.dumps({"a": 1, "code": "\nx = 1\n  y\n", "b": "z"})}
+    shown = _turn({"role": "assistant", "content": "", "tool_calls": [{"function": given}]})["calls"][0]
+    assert shown["shown"] == 'f(a=1, code ↓, b="z")'
+    assert shown["blocks"] == [{"name": "code", "text": "x = 1\n  y"}]
 
 
 def test_what_others_wrote_is_read_whatever_it_is(runs: Path, tmp_path: Path) -> None:

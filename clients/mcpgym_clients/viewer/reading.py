@@ -5,12 +5,12 @@ Plain JSON values, so that the page and the terminal show the same.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcpgym_clients.boards import read_board, words
+from mcpgym_clients.call_text import call_text
 from mcpgym_clients.viewer.move_values import Weighed
 from mcpgym_rl.traces import Trace
 
@@ -106,13 +106,14 @@ def _turn(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _call(call: Any) -> dict[str, Any]:
-    """A call as ``name(argument=value)``; as it was written where it cannot be read so."""
-    function = call.get("function") if isinstance(call, dict) else None
-    function = function if isinstance(function, dict) else {}
-    name, arguments = function.get("name", "?"), function.get("arguments", "")
-    try:
-        pairs = json.loads(arguments).items()
-        shown = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in pairs)
-    except (ValueError, AttributeError, TypeError, RecursionError):
-        return {"name": str(name), "shown": f"{name} {arguments}", "answer": None, "board": None, "values": None}
-    return {"name": str(name), "shown": f"{name}({shown})", "answer": None, "board": None, "values": None}
+    """A call: its line as ``name(argument=value)``, and the texts of several lines that belong below it."""
+    text = call_text(call)
+    blocks = [{"name": block.name, "text": block.text.strip("\n")} for block in text.blocks]
+    return {
+        "name": text.name,
+        "shown": text.line,
+        "blocks": blocks,
+        "answer": None,
+        "board": None,
+        "values": None,
+    }

@@ -62,6 +62,10 @@ function drawCall(call) {
       "div",
       { class: "call-text" },
       h("code", { class: "call-name" }, call.shown),
+      call.blocks.map((block) => [
+        call.blocks.length > 1 ? h("div", { class: "who" }, block.name) : null,
+        h("pre", { class: "block" }, block.text),
+      ]),
       values ? judged(values) : null,
       call.answer
         ? h(
