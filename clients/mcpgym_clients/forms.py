@@ -9,6 +9,10 @@ from typing import Any
 from mcpgym_clients.console import escaped, out
 from mcpgym_clients.lines import Lines
 
+LONG_TEXT = 10_000
+"""Texts that may have so many characters (their schema's ``maxLength``) are offered to be typed in several lines."""
+BEGIN, END = "/lines", "/end"
+
 
 class Leave(Exception):
     """The person wants no more."""
@@ -58,9 +62,13 @@ async def ask_words(lines: Lines) -> str:
 
 async def _ask_tool(lines: Lines, tools: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     names = [tool["name"] for tool in tools]
-    for index, tool in enumerate(tools, 1):
-        out().print(f"  [cyan]{index}[/cyan] {escaped(tool['name'])}  [dim]{escaped(tool['description'])}[/dim]")
-    out().print("  [dim]or /say WORDS, to answer in words[/dim]")
+    if "tools" in lines.told:  # what they do is read once
+        out().print("  ".join(f"[cyan]{index}[/cyan] {escaped(name)}" for index, name in enumerate(names, 1)))
+    else:
+        lines.told.add("tools")
+        for index, tool in enumerate(tools, 1):
+            out().print(f"  [cyan]{index}[/cyan] {escaped(tool['name'])}  [dim]{escaped(tool['description'])}[/dim]")
+        out().print("  [dim]or /say WORDS, to answer in words[/dim]")
     while True:
         answer = (await _ask(lines, "[bold]which tool?[/bold] ")).strip()
         if answer in names:
@@ -77,18 +85,42 @@ async def _ask_value(lines: Lines, label: str, schema: Mapping[str, Any], requir
     hint = str(schema.get("description", "")).strip().rstrip(".")
     if "enum" in schema:
         hint += f" ({', '.join(json.dumps(value) for value in schema['enum'])})"
+    text = schema.get("type") == "string" and "enum" not in schema
+    long = text and schema.get("maxLength", 0) >= LONG_TEXT
+    if long:
+        hint += f"; paste it, or {BEGIN} for several lines"
     if not required:
         hint += f"; Enter for {json.dumps(schema['default'])}" if "default" in schema else "; Enter to leave it out"
     while True:
         told = label in lines.told  # a hint is read once
         lines.told.add(label)
         answer = await _ask(lines, f"[bold]{escaped(label)}[/bold]{'' if told else f' [dim]({escaped(hint)})[/dim]'}: ")
+        if text and answer.strip() == BEGIN:
+            return await _ask_lines(lines, [])
+        if long and await lines.more():
+            return await _ask_lines(lines, [answer])
         if not answer.strip() and not required:
             return _OMITTED
         try:
             return read_value(answer, schema)
         except ValueError as problem:
             out().print(f"[yellow]{escaped(problem)}[/yellow] [dim](/say WORDS answers in words instead)[/dim]")
+
+
+async def _ask_lines(lines: Lines, first: list[str]) -> str:
+    """Several lines, the ``first`` of which are there already, until one that is ``/end`` alone.
+
+    Raises:
+        Leave: the input ended.
+    """
+    out().print(f"[dim]{END} on a line of its own ends it[/dim]")
+    while True:
+        line = await lines.ask("[dim]…[/dim] ")
+        if line is None:
+            raise Leave
+        if line.strip() == END:
+            return "\n".join([*first, ""])
+        first.append(line)
 
 
 def read_value(text: str, schema: Mapping[str, Any]) -> Any:

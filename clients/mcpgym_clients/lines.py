@@ -8,6 +8,9 @@ import sys
 
 from mcpgym_clients.console import out
 
+PASTED_SECONDS = 0.05
+"""So soon after one line, the next comes of a pasted text."""
+
 
 class Lines:
     """Standard input, line by line: a terminal, a pipe or a file.
@@ -34,6 +37,17 @@ class Lines:
             out().print("" if line is None else line, markup=False)  # what a terminal would have echoed
         return line
 
+    async def more(self) -> bool:
+        """Whether another line is there already, which a person cannot have typed since: a text was pasted."""
+        if self._descriptor < 0 or not os.isatty(self._descriptor):
+            return False  # in a pipe all lines are there from the beginning
+        if b"\n" in self._buffer:
+            return True
+        try:
+            return await asyncio.wait_for(self._ready(), PASTED_SECONDS)
+        except TimeoutError:
+            return False
+
     async def _line(self) -> str | None:
         if self._descriptor < 0:
             line = sys.stdin.readline() if sys.stdin is not None else ""
@@ -49,14 +63,15 @@ class Lines:
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode(sys.stdin.encoding or "utf-8", "replace").rstrip("\r")
 
-    async def _ready(self) -> None:
+    async def _ready(self) -> bool:
+        """Wait until there is something to read; False where that cannot be known."""
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
         try:
             loop.add_reader(self._descriptor, ready.set)
         except (NotImplementedError, PermissionError, OSError, ValueError):
-            return  # a file is always ready; a loop that cannot watch descriptors has to block
+            return False  # a file is always ready; a loop that cannot watch descriptors has to block
         try:
-            await ready.wait()
+            return await ready.wait()
         finally:
             loop.remove_reader(self._descriptor)

@@ -198,6 +198,58 @@ def test_on_a_terminal_ctrl_c_ends_it_at_once_and_ctrl_d_leaves(tmp_path: Path) 
         os.close(master)
 
 
+NOTES = """
+from typing import Annotated
+from pydantic import Field
+from mcpgym import Environment, LazyTasks, Task, reward, task_id, tool
+from mcpgym.messages import user
+
+class Notes(Environment):
+    "Takes texts of several lines."
+    name = "notes"
+    def tasks(self, split):
+        return LazyTasks(3, lambda i: Task(task_id(split, i), split, (user("Write."),)))
+    def reset(self, task, seed): return []
+    @tool
+    def write(self, state, text: Annotated[str, Field(max_length=100_000), "The text."]) -> str:
+        "Write a note."
+        state.append(text)
+        return repr(text)
+    def is_done(self, state): return len(state) == 2
+    @reward
+    def written(self, state) -> float: return 1.0
+"""
+
+
+def test_several_lines_are_typed_between_two_marks(process: Callable, tmp_path: Path) -> None:
+    (tmp_path / "notes.py").write_text(NOTES)
+    done = process("play", "notes:Notes", stdin="one = 1\n/lines\nif one:\n    /say\n\n    two\n /end\n")
+    assert done.returncode == 0, done.stderr
+    assert "/lines for several lines" in done.stdout
+    assert "'one = 1'" in done.stdout  # a pipe is no paste: one line is one answer
+    assert r"'if one:\n    /say\n\n    two\n'" in done.stdout
+    assert "Score 1" in done.stdout
+
+
+def test_what_is_pasted_into_a_terminal_is_one_text(tmp_path: Path) -> None:
+    (tmp_path / "notes.py").write_text(NOTES)
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcpgym_clients", "play", "notes:Notes"],
+        stdin=slave, stdout=slave, stderr=slave, start_new_session=True, cwd=tmp_path,
+    )  # fmt: skip
+    os.close(slave)
+    assert "write text" in _until(master, "paste it")
+    os.write(master, b"def f():\n    return 1\nprint(f())")
+    assert "/end on a line of its own" in _until(master, "ends it")
+    os.write(master, b"\n/end\n")
+    assert r"'def f():\n    return 1\nprint(f())\n'" in _until(master, "write text")
+    os.write(master, b"one line\n")
+    assert "(written 1)" in _until(master, "same again")
+    assert process.wait(timeout=10) == 0
+    os.close(master)
+
+
 def _control_terminal() -> None:
     import fcntl
     import termios
