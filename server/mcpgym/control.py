@@ -142,6 +142,7 @@ class ControlPlane(Protocol):
             ConfigurationError: a task and a split are both given, or neither; the split ends before the index; a value
                 does not fit its field.
             TooManyEpisodes: the server's cap is reached.
+            CannotBegin: the environment lacks what it needs to begin any (over HTTP a plain ConfigurationError).
             EpisodeError: the environment could not begin it.
         """
         ...

@@ -19,6 +19,7 @@ from mcpgym.conditions import sound_conditions
 from mcpgym.environment import Environment
 from mcpgym.episode import CLOSE_SECONDS, Episode, sound
 from mcpgym.errors import (
+    CannotBegin,
     ConfigurationError,
     EpisodeEnded,
     EpisodeError,
@@ -151,6 +152,7 @@ class Episodes:
             UnknownNameError: no such environment, task, split or field.
             ConfigurationError: task and split are both given, or neither; a value does not fit.
             TooManyEpisodes: the cap is reached.
+            CannotBegin: the environment lacks what it needs to begin any.
             EpisodeError: the environment could not begin it.
             EpisodeEnded: the server was closed meanwhile.
         """
@@ -187,12 +189,14 @@ class Episodes:
             conditions = sound_conditions(environment.conditions())
             over = environment.is_done(state)
         except (Exception, SystemExit) as error:
-            told = isinstance(error, McpgymError)  # it says what to do; what is a bug is shown with its place
-            shown = None if told else error
-            logger.error("%s: task %s: reset failed: %s", environment.name, row.id, error, exc_info=shown)
             if made:
                 with contextlib.suppress(Exception):
                     await asked(environment.close, state)
+            if isinstance(error, ConfigurationError):  # whoever asked gets it, and says it once
+                raise CannotBegin(f"{environment.name} cannot run here: {error}") from error
+            told = isinstance(error, McpgymError)  # it says what to do; what is a bug is shown with its place
+            shown = None if told else error
+            logger.error("%s: task %s: reset failed: %s", environment.name, row.id, error, exc_info=shown)
             why = f"reset took over {RESET_SECONDS:g} s" if limit.expired() else str(error) or type(error).__name__
             raise EpisodeError(f"{environment.name} could not begin task {row.id}: {why}") from error
         return Episode(

@@ -49,6 +49,13 @@ class SchemaError(ConfigurationError):
     """A tool whose schema is not at the fixed point (see :mod:`mcpgym.schema`)."""
 
 
+class CannotBegin(ConfigurationError):
+    """An environment's ``reset`` raised :class:`ConfigurationError`: something it stands on is missing here.
+
+    No other task would do better, so a run ends with it, and says it once.
+    """
+
+
 class RewardError(McpgymError):
     """A reward function failed, or gave a value that is not finite or lies outside its declared range."""
 

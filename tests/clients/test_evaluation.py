@@ -380,3 +380,33 @@ def test_every_field_of_a_summary_is_documented(command: Callable, tmp_path: Pat
     document = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
     named = set(re.findall(r"`(\w+)`", document))
     assert set(summary_of(tmp_path / "run")) - {"schema"} <= named
+
+
+UNFIT = """
+from mcpgym import ConfigurationError, Environment, LazyTasks, Task, reward, task_id
+from mcpgym.messages import user
+
+class Unfit(Environment):
+    "Stands on an engine that is not installed."
+    name = "unfit"
+    def tasks(self, split):
+        return LazyTasks(50, lambda i: Task(task_id(split, i), split, (user("Go."),)))
+    def reset(self, task, seed): raise ConfigurationError("there is no engine. Install one.")
+    @reward
+    def nothing(self, state) -> float: return 0.0
+    def reference_policies(self):
+        from mcpgym.messages import assistant
+        return {"expert": lambda messages, random: assistant("x")}
+"""
+
+
+@pytest.mark.parametrize("lane", ["control", "mcp"])
+def test_what_cannot_run_here_ends_the_run_at_once_with_what_to_do(
+    command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lane: str
+) -> None:
+    (tmp_path / "unfit.py").write_text(UNFIT)
+    monkeypatch.syspath_prepend(tmp_path)
+    code, _, err = command("eval", "unfit:Unfit", "-p", "expert", "-n", "40", "--lane", lane, "--out", "run")
+    assert code == 2
+    assert err.splitlines()[-1] == "error: unfit cannot run here: there is no engine. Install one."
+    assert "resume" in command("eval", "unfit:Unfit", "-p", "expert", "-n", "40", "--out", "run")[2]

@@ -65,7 +65,7 @@ def test_auto_never_falls_below_what_was_asked_for(monkeypatch: pytest.MonkeyPat
     text = str(refused.value)
     assert "min_isolation=namespaces" in text
     assert "namespaces: user namespaces are switched off" in text
-    assert "landlock isolates by landlock" in text
+    assert "landlock is weaker than min_isolation=namespaces asks for" in text
     assert "backend=docker" in text
     assert "wasm" not in text  # which is weaker
     assert "mcpgym doctor --sandbox" in text
@@ -76,7 +76,7 @@ def test_where_nothing_works_every_reason_and_every_way_on_is_told(monkeypatch: 
     Tiers(monkeypatch, namespaces="no namespaces", landlock="no Landlock")
     with pytest.raises(Unavailable) as refused:
         started(choosing.choose())
-    for text in ("no namespaces", "no Landlock", "Do something about it.", "docker", "wasm", "unsafe-local"):
+    for text in ("no namespaces", "no Landlock", "Do something about it. Elsewhere", "docker", "wasm", "unsafe-local"):
         assert text in str(refused.value)
     assert refused.value.remedy
 
@@ -105,7 +105,7 @@ def test_a_named_back_end_that_turns_out_weaker_does_not_start(
 ) -> None:
     world = World()
     monkeypatch.setattr(choosing, "made", lambda name, image="": FakeBackend(world, level))
-    with pytest.raises(Unavailable, match=f"isolates by {level}, and min_isolation={wanted} asks for more"):
+    with pytest.raises(Unavailable, match=rf"\(level {level}\) is weaker than min_isolation={wanted}"):
         started(choosing.choose("docker", wanted))
     assert world.closed  # what had started was ended
 

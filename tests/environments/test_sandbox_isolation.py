@@ -281,6 +281,7 @@ def test_root_of_a_container_that_allows_namespaces_has_them() -> None:
     [
         (errno.ENOSPC, {"user/max_user_namespaces": "0"}, "used up or forbidden", "sysctl -w user.max_user_namespaces"),
         (errno.ENOSPC, {"user/max_user_namespaces": "99"}, "max_user_namespaces = 99", "user.max_user_namespaces"),
+        (errno.ENOSPC, {"user/max_user_namespaces": "2147483647"}, "forbidden", "a limit of its own"),
         (errno.EPERM, {"kernel/unprivileged_userns_clone": "0"}, "switched off", "kernel.unprivileged_userns_clone=1"),
         (
             errno.EPERM,

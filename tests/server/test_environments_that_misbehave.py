@@ -11,12 +11,14 @@ import pytest
 
 from mcpgym import Config, Environment, Task, reward, tool
 from mcpgym import episodes as module
+from mcpgym.check import check_environment
 from mcpgym.control import Call, LocalControl
 from mcpgym.control_client import HttpControl
 from mcpgym.episodes import Episodes, Limits
-from mcpgym.errors import EpisodeError, RewardError
+from mcpgym.errors import CannotBegin, ConfigurationError, EpisodeError, RewardError
 from mcpgym.messages import user
 from mcpgym.serving import serving
+from mcpgym.wire.bare import BarePlayer, Handles
 
 SECRET = "a-secret-of-the-tests"
 
@@ -165,3 +167,32 @@ def test_case_8_a_harness_that_leaves_while_an_episode_begins_leaves_nothing_beh
             assert (await control.open("wild", split="test")).token
 
     asyncio.run(main())
+
+
+class Unfit(Wild):
+    """What it stands on is not installed."""
+
+    name = "unfit"
+
+    async def reset(self, task, seed):
+        raise ConfigurationError("there is no engine in /opt/secret. Install one.")
+
+
+def test_what_cannot_run_here_says_so_to_its_user_and_not_to_a_player() -> None:
+    async def main() -> None:
+        environment = Unfit()
+        episodes = Episodes({"unfit": environment})
+        with pytest.raises(CannotBegin, match=r"^unfit cannot run here: there is no engine in /opt/secret\. Install"):
+            await episodes.open("unfit", split="test")
+        player = BarePlayer(episodes, Handles(episodes), ["unfit"])
+        result = await player.call("start_episode", {}, None)
+        assert result.is_error
+        assert "unfit is not set up to run here" in result.text
+        assert "secret" not in result.text
+
+    asyncio.run(main())
+
+
+def test_check_takes_what_cannot_run_here_for_no_fault_of_the_environments() -> None:
+    with pytest.raises(CannotBegin, match="Install one"):
+        check_environment(Unfit())

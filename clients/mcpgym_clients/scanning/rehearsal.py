@@ -11,7 +11,7 @@ from mcpgym.asking import settle
 from mcpgym.control import Call, LocalControl
 from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes
-from mcpgym.errors import McpgymError
+from mcpgym.errors import CannotBegin, McpgymError
 from mcpgym.messages import tool_answer
 from mcpgym_clients.scanning.canaries import Canaries
 from mcpgym_clients.scanning.planting import Plan, planted
@@ -67,6 +67,8 @@ async def _plays(
                 seed = canaries.integer("rehearsal", split, index, bits=bits)
                 if (problem := await _play(control, made.name, split, index, seed, script)) is not None:
                     return problem
+    except CannotBegin:
+        raise
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return None

@@ -14,7 +14,7 @@ from mcpgym.check.arguments import valid_arguments
 from mcpgym.environment import Environment
 from mcpgym.episode import Episode
 from mcpgym.episodes import Episodes
-from mcpgym.errors import McpgymError
+from mcpgym.errors import CannotBegin, McpgymError
 from mcpgym.messages import Message, assistant, tool_answer, tool_call
 from mcpgym.rewards import Score
 
@@ -128,6 +128,8 @@ class Player:
             self._episode = await self.episodes.open(
                 self.environment.name, split=place.split, index=place.index, seed=place.seed
             )
+        except CannotBegin:
+            raise  # no fault of the environment's: what it stands on is missing here
         except Exception as error:
             self._break("reset", f"opening the episode raised {_named(error)}")
             return False

@@ -21,6 +21,7 @@ from mcpgym.environment import Environment
 from mcpgym.episode import Episode
 from mcpgym.episodes import Episodes
 from mcpgym.errors import (
+    CannotBegin,
     ConfigurationError,
     EpisodeEnded,
     EpisodeError,
@@ -190,6 +191,9 @@ class BarePlayer:
             given = self._start_parser.parse(arguments)
             name = given.get("environment", self._names[0])
             episode = await self._open(name, given["task"])
+        except CannotBegin as error:  # a player can do nothing about it, and it may tell of this machine
+            logger.error("%s", error)
+            return _problem(f"{START}: {name} is not set up to run here; the log of its server says what is missing")
         except (ValueError, ConfigurationError, TooManyEpisodes) as error:
             return _problem(str(error))
         except EpisodeError as error:  # its text may tell of what is hidden

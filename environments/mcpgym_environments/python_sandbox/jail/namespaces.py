@@ -41,6 +41,8 @@ INSIDE = 1000
 OLD = "/run"
 """Where the machine's files are while the tree is built."""
 LOCKED = MS_NOSUID | MS_NODEV
+PLENTY = 65536
+"""User namespaces that are enough for any server; a machine's usual limit lies near it."""
 KEPT = frozenset((system_calls.CAP_SETUID, system_calls.CAP_SETGID))
 """What a root fork server goes on with: it only has to become other users."""
 
@@ -248,10 +250,13 @@ def _no_namespaces(error: OSError, as_root: bool) -> Refused:
     """Why ``unshare`` failed, from the settings that can make it fail."""
     why = os.strerror(error.errno or 0)
     if error.errno == errno.ENOSPC or _setting("user/max_user_namespaces") == "0":
+        limit = _setting("user/max_user_namespaces") or "unknown"
+        plenty = limit.isdecimal() and int(limit) >= PLENTY
         return Refused(
-            f"user namespaces are used up or forbidden here ({why}; user.max_user_namespaces ="
-            f" {_setting('user/max_user_namespaces')})",
-            "Raise it with: sudo sysctl -w user.max_user_namespaces=65536",
+            f"user namespaces are used up or forbidden here ({why}; user.max_user_namespaces = {limit})",
+            "What this container or namespace lies in has a limit of its own: raise user.max_user_namespaces there."
+            if plenty
+            else f"Raise it with: sudo sysctl -w user.max_user_namespaces={PLENTY}",
         )
     if error.errno == errno.EINVAL:
         return Refused(f"this kernel ({os.uname().release}) has no user namespaces ({why})", "Use Linux 5.6 or later.")

@@ -128,7 +128,8 @@ class Unavailable(ConfigurationError):
     """
 
     def __init__(self, reason: str, remedy: str) -> None:
-        super().__init__(f"{reason.rstrip('.')}. {remedy}" if remedy else reason)
+        whole = reason if reason.endswith((".", "?", "!")) else f"{reason}."
+        super().__init__(f"{whole} {remedy}" if remedy else reason)
         self.reason = reason
         self.remedy = remedy
 

@@ -177,7 +177,7 @@ class Chosen:
         if len(self.tried) == 1:
             return self.tried[0][1]
         reasons = "; ".join(f"{name}: {error.reason}" for name, error in self.tried)
-        remedies = list(dict.fromkeys(error.remedy for _, error in self.tried if error.remedy))
+        remedies = list(dict.fromkeys(f"{error.remedy.rstrip('.')}." for _, error in self.tried if error.remedy))
         return Unavailable(
             f"no sandbox of this machine's own keeps code in with min_isolation={self._wanted} ({reasons})",
             " ".join([*remedies, elsewhere(self._wanted), "mcpgym doctor --sandbox explains this machine."]),
@@ -230,7 +230,8 @@ def _too_weak(name: str, level: Level, wanted: Level) -> Unavailable:
         remedy = (
             f"Choose a back-end of the level {' or '.join(stronger)}, or say that less will do: min_isolation={level}."
         )
-    return Unavailable(f"{name} isolates by {level}, and min_isolation={wanted} asks for more", remedy)
+    what = name if name == level else f"{name} (level {level})"
+    return Unavailable(f"{what} is weaker than min_isolation={wanted} asks for", remedy)
 
 
 def _extra(name: str) -> str:
