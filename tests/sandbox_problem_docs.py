@@ -70,7 +70,7 @@ def page() -> str:
         parts.append(f"An example, `{example.generator}` at level {example.level}:\n\n```text\n{example.text}\n```\n\n")
         if example.files:
             sizes = ", ".join(f"`{name}` ({len(content):,} bytes)" for name, content in example.files.items())
-            parts.append(f"In the workspace: {sizes}. ")
+            parts.append(f"In the workspace: {sizes}." + ("\n\n" if example.answer is None else " "))
         if example.answer is not None:
             parts.append(f"The answer is `{answer_text(example.answer)}`.\n\n")
     return "".join([*parts, JUDGED])
