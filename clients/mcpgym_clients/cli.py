@@ -120,7 +120,13 @@ def serve(
     seed: Annotated[int | None, typer.Option("--seed", help="The seed of the episode; 0 by default.")] = None,
     config: Configuration = None,
     max_episodes: Annotated[int, typer.Option(min=1, help="The cap on live episodes.")] = 10_000,
-    idle_seconds: Annotated[float, typer.Option(min=0.1, help="End an episode after this long without a call.")] = 1800,
+    idle_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="End an episode after this long without a call: 1800; never where the process is one episode.",
+        ),
+    ] = None,
     episode_urls_only: Annotated[
         bool,
         typer.Option(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ class ServeOptions:
     seed: int | None
     config: Sequence[str]
     max_episodes: int
-    idle_seconds: float
+    idle_seconds: float | None
     episode_urls_only: bool
     fast_lane: bool
 
@@ -120,7 +121,12 @@ def load(options: ServeOptions) -> Episodes:
             if options.environments or config[name]:
                 raise
             warn(f"not served: {name}: {error}")
-    return Episodes(loaded, Limits(idle_seconds=options.idle_seconds, live=options.max_episodes))
+    limits = Limits(live=options.max_episodes)
+    if options.idle_seconds is not None:
+        limits = replace(limits, idle_seconds=options.idle_seconds)
+    elif options.stdio and (options.task is not None or options.split is not None):
+        limits = replace(limits, idle_seconds=math.inf)  # its client ends it, who may come back tomorrow
+    return Episodes(loaded, limits)
 
 
 def _refuse_contradictions(options: ServeOptions) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
+import math
 import os
 import pty
 import re
@@ -20,6 +22,8 @@ from urllib.request import Request, urlopen
 
 import psutil
 import pytest
+
+from mcpgym_clients import serve
 
 
 def start(tmp_path: Path, *arguments: str, **variables: str) -> tuple[subprocess.Popen[str], str]:
@@ -177,6 +181,23 @@ def test_idle_episodes_end_when_told(served: Callable) -> None:
         return None
 
     assert "expired" in (asyncio.run(wait()) or "")
+
+
+@pytest.mark.parametrize(
+    ("changed", "seconds"),
+    [
+        ({"stdio": True, "split": "test"}, math.inf),  # a notebook is there tomorrow, if its client is
+        ({"stdio": True, "task": "test-1"}, math.inf),
+        ({"stdio": True}, 1800.0),
+        ({}, 1800.0),
+        ({"stdio": True, "split": "test", "idle_seconds": 5.0}, 5.0),
+    ],
+)
+def test_how_long_an_episode_may_wait_for_a_call(changed: dict[str, Any], seconds: float) -> None:
+    typed = dict.fromkeys((field.name for field in dataclasses.fields(serve.ServeOptions)), None)
+    typed |= {"environments": ["tic-tac-toe"], "config": [], "max_episodes": 2, **changed}
+    episodes = serve.load(serve.ServeOptions(**typed))
+    assert episodes.limits.idle_seconds == seconds
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])

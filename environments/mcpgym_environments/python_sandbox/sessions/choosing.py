@@ -211,7 +211,9 @@ class Chosen:
 def elsewhere(wanted: Level = "landlock") -> str:
     """What to do where this machine has no boundary of its own, or none as strong as wanted."""
     ways = []
-    if at_least("wasm", wanted):
+    if sys.platform == "win32":
+        ways.append("everything that Linux has, inside WSL 2")
+    elif at_least("wasm", wanted):
         ways.append("backend=wasm (pip install 'mcpgym[wasm]')")
     if at_least("namespaces", wanted):
         ways.append("backend=docker or podman")
