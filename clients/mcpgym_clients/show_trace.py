@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.columns import Columns
@@ -16,6 +15,7 @@ from rich.text import Text
 from mcpgym.messages import Message
 from mcpgym_clients.boards import observation
 from mcpgym_clients.call_text import call_text
+from mcpgym_clients.conditions_text import conditions_line
 from mcpgym_clients.console import clean, escaped
 from mcpgym_clients.viewer.move_values import Decision, Weighed
 from mcpgym_rl.certificate.values import Value
@@ -126,14 +126,3 @@ def _ending(trace: Trace) -> Text:
     if trace.error is not None:
         text.append(clean(f"\n{trace.error.kind}: {trace.error.message}"), "red")
     return text
-
-
-def conditions_line(conditions: Mapping[str, Any]) -> str:
-    """What an episode ran under, in one line: ``isolation namespaces, python 3.11.2, packages numpy 2.1.0``."""
-    parts = []
-    for name, value in conditions.items():
-        if isinstance(value, dict):
-            value = ", ".join(f"{key} {item}" for key, item in value.items()) or "none"
-        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        parts.append(f"{name.replace('_', ' ')} {shown}")
-    return "ran under " + "; ".join(parts)

@@ -24,7 +24,7 @@ from mcpgym_clients.viewer.answers import Answers
 from mcpgym_clients.viewer.distributions import histogram
 from mcpgym_clients.viewer.library import Library
 from mcpgym_clients.viewer.move_values import Games
-from mcpgym_clients.viewer.reading import _turn
+from mcpgym_clients.viewer.reading import _turn, read_trace
 from mcpgym_clients.viewer.selecting import Selection
 from mcpgym_clients.viewer.token_texts import Tokenizers
 from mcpgym_clients.viewer.trace_index import Row, TraceIndex
@@ -486,6 +486,13 @@ def test_a_text_of_several_lines_is_a_block_below_its_call() -> None:
     shown = _turn({"role": "assistant", "content": "", "tool_calls": [{"function": given}]})["calls"][0]
     assert shown["shown"] == 'f(a=1, code ↓, b="z")'
     assert shown["blocks"] == [{"name": "code", "text": "x = 1\n  y"}]
+
+
+def test_what_a_trace_ran_under_is_told(runs: Path) -> None:
+    trace = read_traces(runs / "weak" / "traces.jsonl")[0]
+    assert read_trace(trace)["conditions"] == ""
+    told = read_trace(replace(trace, conditions={"isolation": "landlock", "packages": {"numpy": "2"}}))
+    assert told["conditions"] == "ran under isolation landlock; packages numpy 2"
 
 
 def test_what_others_wrote_is_read_whatever_it_is(runs: Path, tmp_path: Path) -> None:

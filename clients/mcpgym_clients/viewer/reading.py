@@ -11,6 +11,7 @@ from typing import Any
 
 from mcpgym_clients.boards import read_board, words
 from mcpgym_clients.call_text import call_text
+from mcpgym_clients.conditions_text import conditions_line
 from mcpgym_clients.viewer.move_values import Weighed
 from mcpgym_rl.traces import Trace
 
@@ -76,6 +77,7 @@ def read_trace(trace: Trace, weighed: Weighed | None = None, tokens: Sequence[An
         "prompt": prompt,
         "turns": turns,
         "board": board,
+        "conditions": conditions_line(trace.conditions) if trace.conditions else "",
         "note": "" if weighed is None else weighed.note,
     }
 

@@ -171,6 +171,7 @@ function facts(trace) {
       : null,
     trace.seconds ? h("span", null, duration(trace.seconds)) : null,
     trace.signed ? h("span", null, "signed") : null,
+    trace.conditions ? h("span", null, trace.conditions) : null,
   ];
 }
 

@@ -13,10 +13,14 @@ export const VERDICTS = {
   refused: ["refused", "the call was refused"],
 };
 
+// Columns or indentation: a table, a traceback, a listing, whose letters must stand below each other.
+const ALIGNED = /[^\s.!?:] {2,}\S|^(?: {2,}|\t)\S/m;
+
 // A message's words and, drawn, its board.
 export function said(message, withBoard = true) {
+  const style = [message.error ? "error" : "", ALIGNED.test(message.words || "") ? "aligned" : ""].join(" ").trim();
   return [
-    message.words ? h("pre", { class: message.error ? "error" : null }, message.words) : null,
+    message.words ? h("pre", { class: style || null }, message.words) : null,
     withBoard && message.board ? board(message.board, null, true) : null,
   ];
 }
