@@ -14,7 +14,7 @@ from mcpgym import ConfigurationError, load_environment
 from mcpgym.control import LocalControl
 from mcpgym.episode import Episode
 from mcpgym.episodes import Episodes
-from mcpgym.errors import EpisodeError
+from mcpgym.errors import CannotBegin, EpisodeError
 from mcpgym_environments.python_sandbox import PythonSandbox
 from mcpgym_environments.python_sandbox.problems.answers import answer_text
 from mcpgym_environments.python_sandbox.problems.problem import Problem
@@ -488,7 +488,7 @@ def test_what_cannot_be_configured_says_what_would_be_right(config: dict[str, An
 def test_a_boundary_that_is_too_weak_is_refused_before_anything_runs() -> None:
     environment = load_environment("python-sandbox", {"backend": "unsafe-local"})
     assert isinstance(environment, PythonSandbox)
-    with pytest.raises(EpisodeError, match="min_isolation=none"):
+    with pytest.raises(CannotBegin, match="min_isolation=none"):
         with_episode(lambda episode: episode.call("list_files", {}), environment)
 
 
