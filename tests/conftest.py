@@ -12,11 +12,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so do runners start us 
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests begin first: at the end, when workers take tests from each other, only quick ones are left."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def data_home() -> Iterator[None]:
     """Nothing of the user's is used or changed, by commands in processes of their own neither."""

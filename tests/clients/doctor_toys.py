@@ -8,6 +8,7 @@ import json
 import secrets
 from collections import defaultdict
 from collections.abc import AsyncIterator
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,8 @@ class Toy:
         session = secrets.token_hex(16)
         self.sessions.add(session)
         if self.fault == "leaks-memory":
-            self.kept.append(bytearray(100_000))
+            self.kept.append(mmap(-1, 100_000))  # of its own: the heap may have as much that nobody uses
+            self.kept[-1].write(bytes(100_000))
         if self.fault == "leaks-files":
             self.kept.append(Path(__file__).open())  # noqa: SIM115
         wanted = params.get("protocolVersion")
