@@ -30,14 +30,20 @@ def children(process):
     return found
 
 def is_fork_server(process):
-    with open(f"/proc/{process}/cmdline") as file:
-        return "zygote" in file.read()
+    try:
+        with open(f"/proc/{process}/cmdline") as file:
+            return "zygote" in file.read()
+    except OSError:  # it was one that tries what can be done here, and is gone
+        return False
 
 async def main():
     pool = Pool(choose(), SandboxSpec())
     starting = asyncio.create_task(pool.start())
     for _ in range(2000):
-        below = [process for launcher in children(os.getpid()) for process in children(launcher)]
+        try:
+            below = [process for launcher in children(os.getpid()) for process in children(launcher)]
+        except OSError:
+            continue
         servers = [process for process in below if is_fork_server(process)]
         if servers:
             os.kill(servers[0], signal.SIGSTOP)
@@ -56,8 +62,8 @@ asyncio.run(main())
 def test_an_interpreter_that_exits_does_not_wait_for_a_fork_server_that_starts() -> None:
     started = time.monotonic()
     done = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=50, check=False)
-    if done.stdout.startswith("refused") or not done.stdout:
-        pytest.skip(done.stdout or done.stderr)
+    if done.stdout.startswith("refused"):
+        pytest.skip(done.stdout)
     assert time.monotonic() - started < 30  # it would be ready never
     assert done.returncode == 0
     assert done.stderr == ""

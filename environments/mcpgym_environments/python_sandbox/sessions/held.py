@@ -28,11 +28,15 @@ class Generation:
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """One session's stream, and whose it is. ``on_sacrifice`` is told when the memory guard ends it, and its size."""
+    """One session's stream, and whose it is.
+
+    ``on_sacrifice`` is told when the memory guard ends it, and its size; ``on_end`` when the pool ends it, and why.
+    """
 
     stream: Stream
     generation: Generation
     on_sacrifice: Callable[[str, int], None]
+    on_end: Callable[[str], None] | None = None
     gone: bool = False
 
     @property

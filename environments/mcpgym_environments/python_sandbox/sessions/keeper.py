@@ -43,6 +43,7 @@ OPEN_SECONDS = 60.0
 START_SECONDS = 600.0
 """Beyond any time a back-end takes by its own promise; only against one that breaks it."""
 TICK_SECONDS = 0.5
+CLOSED = "the pool of sandbox sessions was closed"
 QUIET_SECONDS = 30.0
 """Sessions beyond the least are ended when none was opened for so long."""
 
@@ -100,7 +101,7 @@ class Keeper:
         self._refuse_forks()
         with self._lock:
             if self.closed:
-                raise SessionLost("the pool of sandbox sessions was closed")
+                raise SessionLost(CLOSED)
             self._taken.append(time.monotonic())
             self.counts.opened += 1
             if self._ready:
@@ -114,8 +115,8 @@ class Keeper:
             self.home.call(self._refill)
         return held
 
-    def end(self, held: Held) -> None:
-        """A session is over: its processes now, what its back-end holds of it soon."""
+    def end(self, held: Held, why: str = "nobody has it any more") -> None:
+        """A session is over: its processes now, what its back-end holds of it soon. Who still waits there hears why."""
         if os.getpid() != self._process:
             return  # a fork of the server: the session is its parent's
         with self._lock:
@@ -124,6 +125,8 @@ class Keeper:
             held.gone = True
             self._held.discard(held)
             self.counts.ended += 1
+        if held.on_end is not None:
+            held.on_end(why)
         held.stream.kill()
         self.home.call(lambda: self._release(held))
 
@@ -180,14 +183,18 @@ class Keeper:
             self._generations.clear()
             if self._beginning is not None:
                 backends.append(self._beginning)
+            for one in held:
+                one.gone = True
         for one in held:
+            if one.on_end is not None:
+                one.on_end(CLOSED)
             one.stream.kill()
         for backend in backends:
             try:
                 backend.kill_now()
             except Exception:
                 logger.exception("%s could not be ended", backend.name)
-        self._fail_waiting(SessionLost("the pool of sandbox sessions was closed"))
+        self._fail_waiting(SessionLost(CLOSED))
         self.home.stop()
 
     def _refuse_forks(self) -> None:
@@ -203,7 +210,7 @@ class Keeper:
             GUARD.watch(self)
         async with self._starting:
             if self.closed:
-                raise SessionLost("the pool of sandbox sessions was closed")
+                raise SessionLost(CLOSED)
             if self._current is None:
                 await self._begin_generation()
             assert self._current is not None
@@ -337,8 +344,8 @@ class Keeper:
         with self._lock:
             self._held.add(held)
         if self.closed:
-            self.end(held)
-            raise SessionLost("the pool of sandbox sessions was closed")
+            self.end(held, CLOSED)
+            raise SessionLost(CLOSED)
         return held
 
     def _offer(self, held: Held) -> None:
@@ -398,11 +405,11 @@ class Keeper:
             self.closed = True
             held = list(self._held)
             self._ready.clear()
-        self._fail_waiting(SessionLost("the pool of sandbox sessions was closed"))
+        self._fail_waiting(SessionLost(CLOSED))
         if self._watching is not None:
             self._watching.cancel()
         for one in held:
-            self.end(one)
+            self.end(one, CLOSED)
         await asyncio.sleep(0)  # what was asked of this loop begins
         if self._openings:
             await asyncio.wait(list(self._openings), timeout=CLOSE_SECONDS)

@@ -160,6 +160,7 @@ class Pool:
             owner=self,
         )
         weakref.finalize(session, keeper.forgotten.append, held).atexit = False
+        held.on_end = partial(_tell, weakref.ref(session))
         held.on_sacrifice = partial(_sacrifice, weakref.ref(session), keeper, held)
         return session
 
@@ -182,6 +183,11 @@ class Pool:
         except RuntimeError:
             raise SessionLost("the pool of sandbox sessions was closed") from None
         return await asyncio.shield(asyncio.wrap_future(future))
+
+
+def _tell(session: weakref.ref[Session], why: str) -> None:
+    if (alive := session()) is not None:
+        alive.kill(why)
 
 
 def _sacrifice(session: weakref.ref[Session], keeper: Keeper, held: Held, why: str, size: int) -> None:
