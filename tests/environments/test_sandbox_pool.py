@@ -446,6 +446,32 @@ def test_a_session_that_was_ended_for_memory_says_so_and_whose_doing_it_was(
         asyncio.run(work())
 
 
+def test_ready_sessions_that_the_memory_guard_took_are_given_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pool_of(World(), ready=4) as pool:
+        asyncio.run(pool.start())
+        until(lambda: ready(pool) == 4)
+        with monkeypatch.context() as patched:
+            patched.setattr(memory_guard, "available", lambda: (100 << 20, 100 << 30))
+            patched.setattr(memory_guard, "resident", lambda process: 300 << 20)
+            patched.setattr(type(next(iter(pool._keeper.guarded())).stream), "process", 1)  # type: ignore[attr-defined]
+            until(lambda: pool.counts.ended >= 1)
+        until(lambda: ready(pool) == 4)
+        before = pool.counters.lost
+        for session in [asyncio.run(pool.open()) for _ in range(4)]:
+            assert asyncio.run(session.run("1")).output == b"1"
+        assert pool.counters.lost == before
+
+
+def test_ready_sessions_that_died_are_passed_over_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper, "TICK_SECONDS", 3600.0)
+    with pool_of(World(), ready=8) as pool:
+        asyncio.run(pool.start())
+        until(lambda: ready(pool) == 8)
+        for held in list(pool._keeper.guarded()):
+            held.stream.kill()  # type: ignore[attr-defined]
+        assert asyncio.run(asyncio.run(pool.open()).run("1")).output == b"1"
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it reads /proc")
 def test_what_a_tree_of_processes_holds_is_counted() -> None:
     inner = "x = bytearray(30 << 20); print(1, flush=True); input()"

@@ -124,6 +124,8 @@ class Keeper:
                 return
             held.gone = True
             self._held.discard(held)
+            if held in self._ready:  # the memory guard takes those too
+                self._ready.remove(held)
             self.counts.ended += 1
         if held.on_end is not None:
             held.on_end(why)
@@ -185,6 +187,8 @@ class Keeper:
                 backends.append(self._beginning)
             for one in held:
                 one.gone = True
+            self._held.clear()
+            self._ready.clear()
         for one in held:
             if one.on_end is not None:
                 one.on_end(CLOSED)

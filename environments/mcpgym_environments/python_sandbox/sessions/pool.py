@@ -20,14 +20,14 @@ from mcpgym_environments.python_sandbox.sessions.backend import (
     SessionLost,
 )
 from mcpgym_environments.python_sandbox.sessions.held import Counts, Held
-from mcpgym_environments.python_sandbox.sessions.keeper import RECYCLED_AFTER, Keeper
+from mcpgym_environments.python_sandbox.sessions.keeper import CLOSED, MOST_READY, RECYCLED_AFTER, Keeper
 from mcpgym_environments.python_sandbox.sessions.session import SLACK_SECONDS, Counters, Session
 from mcpgym_environments.python_sandbox.sessions.turns import Turns
 
 T = TypeVar("T")
 
 TRIES = 3
-"""How many sessions that turn out to be dead are passed over when one is opened."""
+"""How many sessions, made for who opens one, may turn out to be dead; any that were kept ready are passed over."""
 OWN_DOING = 0.25
 """A session that is ended for want of memory has itself to thank if it held more than this share of what it may."""
 CLOSE_PATIENCE = 30.0
@@ -108,15 +108,17 @@ class Pool:
         """
         spec = SandboxSpec(self.spec.limits, self.spec.packages, _checked(seed))
         await self.start()
-        for trial in range(TRIES):
+        cold = 0
+        for left in reversed(range(MOST_READY + TRIES)):
             held = self._keeper.take()
             if isinstance(held, Future):
+                cold += 1
                 held = await self._came(held)
             session = self._session(held)
             try:
                 await session.hello(spec)
             except SessionLost:
-                if trial + 1 == TRIES:
+                if cold == TRIES or not left:
                     raise
             except BaseException:
                 session.kill("it was not wanted any more")
@@ -181,7 +183,7 @@ class Pool:
         try:
             future = ask()
         except RuntimeError:
-            raise SessionLost("the pool of sandbox sessions was closed") from None
+            raise SessionLost(CLOSED) from None
         return await asyncio.shield(asyncio.wrap_future(future))
 
 
