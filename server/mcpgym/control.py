@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from mcpgym.calls import CallResult
+from mcpgym.calls import CallRecord, CallResult
 from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes, listings
 from mcpgym.errors import ConfigurationError, EpisodeError
@@ -134,16 +134,26 @@ class ControlPlane(Protocol):
         index: int | None = None,
         seed: int = 0,
         config: Mapping[str, Any] | None = None,
+        max_turns: int | None = None,
     ) -> OpenedEpisode:
-        """Open an episode of one task.
+        """Open an episode of one task; with ``max_turns``, one that ends after so many calls at the latest.
 
         Raises:
             UnknownNameError: there is no such environment, task, split or configuration field.
             ConfigurationError: a task and a split are both given, or neither; the split ends before the index; a value
-                does not fit its field.
+                does not fit its field; ``max_turns`` is below 1.
             TooManyEpisodes: the server's cap is reached.
             CannotBegin: the environment lacks what it needs to begin any (over HTTP a plain ConfigurationError).
             EpisodeError: the environment could not begin it.
+        """
+        ...
+
+    async def calls(self, token: str) -> list[CallRecord]:
+        """Every call that the episode has answered, in order, whoever sent it over whatever lane.
+
+        Raises:
+            UnknownEpisodeError: no episode ever had this token.
+            EpisodeEnded: it was closed or has expired.
         """
         ...
 
@@ -245,9 +255,12 @@ class LocalControl:
         index: int | None = None,
         seed: int = 0,
         config: Mapping[str, Any] | None = None,
+        max_turns: int | None = None,
     ) -> OpenedEpisode:
         """Open an episode of one task."""
-        episode = await self.episodes.open(environment, task=task, split=split, index=index, seed=seed, config=config)
+        episode = await self.episodes.open(
+            environment, task=task, split=split, index=index, seed=seed, config=config, max_turns=max_turns
+        )
         made = episode.environment
         return OpenedEpisode(
             token=episode.token,
@@ -264,6 +277,10 @@ class LocalControl:
             max_turns=made.max_turns,
             conditions=episode.conditions,
         )
+
+    async def calls(self, token: str) -> list[CallRecord]:
+        """Every call that the episode has answered, in order."""
+        return list(self.episodes.get(token).calls)
 
     async def step(self, calls: Sequence[Call]) -> list[CallResult]:
         """Answer many calls: in order within an episode, side by side between episodes."""

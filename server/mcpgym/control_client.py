@@ -12,7 +12,7 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
-from mcpgym.calls import CallResult
+from mcpgym.calls import CallRecord, CallResult
 from mcpgym.control import Call, EnvironmentInfo, EpisodeStatus, OpenedEpisode, TaskInfo
 from mcpgym.control_plane.address import PREFIX, split_address
 from mcpgym.control_plane.codec import MAX_CALLS, encode_strictly
@@ -110,11 +110,19 @@ class HttpControl:
         index: int | None = None,
         seed: int = 0,
         config: Mapping[str, Any] | None = None,
+        max_turns: int | None = None,
     ) -> OpenedEpisode:
         """Open an episode of one task."""
         wanted = {"environment": environment, "task": task, "split": split, "index": index, "seed": seed}
+        wanted |= {} if max_turns is None else {"max_turns": max_turns}
         body = _json({**wanted, "config": None if config is None else dict(config)}, "config")
         return _made(OpenedEpisode, await self._request("POST", "/episodes", body))
+
+    async def calls(self, token: str) -> list[CallRecord]:
+        """Every call that the episode has answered, in order."""
+        found = (await self._get(f"{_episode(token)}/calls"))["calls"]
+        fields = CallRecord._fields
+        return [CallRecord(*(item[name] for name in fields)) for item in found]
 
     async def step(self, calls: Sequence[Call]) -> list[CallResult]:
         """Answer many calls: in order within an episode, side by side between episodes."""

@@ -76,6 +76,7 @@ class Episode:
     opening: int = 0
     scorings: int = 0
     by_control: bool = False
+    max_turns: int | None = None
     _clients: set[tuple[Any, Any]] = field(default_factory=set)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _twins: Twins = field(default_factory=Twins)
@@ -86,6 +87,11 @@ class Episode:
     def done(self) -> bool:
         """Whether no more tool calls are answered: the environment's rules or a limit ended it, or it was closed."""
         return self.stop_reason is not None or self.ended is not None
+
+    @property
+    def _turns_allowed(self) -> int:
+        """The environment's own limit, or the one that it was opened with, whichever is smaller."""
+        return min(self.environment.max_turns or MAX_CALLS, self.max_turns or MAX_CALLS, MAX_CALLS)
 
     @property
     def busy(self) -> bool:
@@ -296,7 +302,7 @@ class Episode:
         try:
             if self.environment.is_done(self.state):
                 self.stop_reason = "done"
-            elif self.turns >= min(self.environment.max_turns or MAX_CALLS, MAX_CALLS) or self._logged > MAX_LOG:
+            elif self.turns >= self._turns_allowed or self._logged > MAX_LOG:
                 self.stop_reason = "max_turns"
         except (Exception, SystemExit) as error:
             self.failure = self.failure or f"is_done failed: {type(error).__name__}: {error}"

@@ -142,11 +142,14 @@ class Episodes:
         seed: int = 0,
         config: Mapping[str, Any] | None = None,
         guest: bool = False,
+        max_turns: int | None = None,
     ) -> Episode:
         """A new episode of a task, named by its id, or by split and index.
 
         At the cap, the episode of a guest (a player who started it without being asked to) makes room: for any that is
         no guest's, and for another guest's when it is over or was left alone for a minute.
+
+        With ``max_turns``, the episode ends after so many calls where its environment would allow more.
 
         Raises:
             UnknownNameError: no such environment, task, split or field.
@@ -156,6 +159,8 @@ class Episodes:
             EpisodeError: the environment could not begin it.
             EpisodeEnded: the server was closed meanwhile.
         """
+        if max_turns is not None and max_turns < 1:
+            raise ConfigurationError(f"max_turns {max_turns}: a number of turns, 1 or more; leave it out for no limit")
         environment = self.environment(name, config)
         row = _row(environment, task, split, index)
         leaving = self._who_makes_room(guest)
@@ -170,6 +175,7 @@ class Episodes:
         if self._closings != closings:
             await episode.end("closed with the server")
             raise EpisodeEnded("the server was closed while this episode began")
+        episode.max_turns = max_turns
         self._live[episode.token] = episode
         if guest:
             self._guests.add(episode)

@@ -54,6 +54,13 @@ async def everything_opened(control: ControlPlane) -> Any:
     return {**json.loads(encode(found)), "token": "", "url": ""}
 
 
+async def a_limit_and_the_log(control: ControlPlane) -> Any:
+    token = await opened(control, max_turns=2)
+    await control.step([Call(token, "add", {"number": 2}), Call(token, "ad", {"number": 2}), Call(token, "add", {})])
+    logged = await control.calls(token)
+    return [record[:4] for record in logged], await control.status(token)
+
+
 async def every_kind_of_call(control: ControlPlane) -> Any:
     token, other = await opened(control), await opened(control)
     await control.close(other)
@@ -128,6 +135,7 @@ SAME: dict[str, Script] = {
     "tasks, over a client's page": lambda c: c.tasks("desk", "test", limit=2_345, config={"size": 2_500}),
     "tasks, all of several pages": lambda c: c.tasks("desk", "test", offset=1, limit=9_000, config={"size": 2_000}),
     "open": everything_opened,
+    "a limit, and the log": a_limit_and_the_log,
     "step": every_kind_of_call,
     "step, nothing": lambda c: c.step([]),
     "a broken episode": a_broken_episode,
@@ -149,11 +157,14 @@ FAILS: dict[str, Script] = {
     "open, below 0": failing("open", "desk", split="train", index=-1),
     "open, no such field": failing("open", "desk", split="train", config={"colour": "red"}),
     "open, no such value": failing("open", "desk", split="train", config={"size": "many"}),
+    "open, no turns": failing("open", "desk", split="train", max_turns=0),
     "open, a broken reset": failing("open", "desk", split="train", seed=666),
     "status, no episode": failing("status", "0" * 32),
     "status, no token at all": failing("status", "../health"),
     "score, no episode": failing("score", "0" * 32),
     "respond, no episode": failing("respond", "0" * 32, ASK),
+    "calls, no episode": failing("calls", "0" * 32),
+    "calls, ended": lambda c: ended(c, c.calls),
     "close, no episode": failing("close", "0" * 32),
     "close, an empty token": failing("close", ""),
     "score, ended": lambda c: ended(c, c.score),
@@ -172,6 +183,12 @@ def test_both_lanes_give_the_same(case: str) -> None:
     local, remote = asyncio.run(both(SAME[case]))
     assert not isinstance(local, tuple), local
     assert remote == local
+
+
+def test_an_episode_opened_with_a_limit_ends_there_and_its_log_is_told() -> None:
+    logged, status = asyncio.run(a_limit_and_the_log(LocalControl(desk())))
+    assert [record[0] for record in logged] == ["add", "ad"]
+    assert (status.stop_reason, status.turns) == ("max_turns", 2)
 
 
 @pytest.mark.parametrize("case", FAILS)

@@ -126,6 +126,15 @@ def _add_episodes(app: FastAPI, control: ControlPlane) -> None:
             raise ClientGone
         return answer(opened)
 
+    @app.get(
+        f"{PREFIX}/episodes/{{token}}/calls",
+        summary="The calls of an episode",
+        responses=_answers(bodies.CallsAnswer, 404, 410),
+    )
+    async def calls(token: str) -> Response:
+        """Every call that it has answered, in order, whoever sent it."""
+        return answer({"calls": [record._asdict() for record in await control.calls(token)]})
+
     @app.post(
         f"{PREFIX}/step",
         summary="Answer many tool calls",

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mcpgym.calls import CallResult
+from mcpgym.calls import CallRecord, CallResult
 from mcpgym.control import EnvironmentInfo, TaskInfo
 from mcpgym.errors import ConfigurationError
 from mcpgym.messages import Message
@@ -33,6 +33,8 @@ class OpenBody(BaseModel):
     """The seed of the episode's randomness."""
     config: dict[str, Any] | None = None
     """Fields of the environment's configuration to change for this episode."""
+    max_turns: int | None = None
+    """The episode ends after so many calls, where its environment would allow more."""
 
 
 class CallBody(BaseModel):
@@ -89,6 +91,12 @@ class StepAnswer(BaseModel):
     """The results, in the order of the calls."""
 
     results: list[CallResult]
+
+
+class CallsAnswer(BaseModel):
+    """The calls that an episode has answered, in order; ``milliseconds`` is the time inside the environment."""
+
+    calls: list[CallRecord]
 
 
 class RespondAnswer(BaseModel):
