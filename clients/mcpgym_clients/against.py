@@ -24,7 +24,7 @@ from mcpgym_clients.options import parse_config
 from mcpgym_rl.certificate.lines import Point, Rules, starting_points
 from mcpgym_rl.certificate.twice import Player
 from mcpgym_rl.policies import make_policy
-from mcpgym_rl.policies.openai_chat import without_password
+from mcpgym_rl.policies.endpoint import without_password
 from mcpgym_rl.policy import EpisodeContext, PolicyError
 from mcpgym_rl.rollout import DEFAULT_MAX_TURNS
 from mcpgym_rl.stop_reason import StopReason

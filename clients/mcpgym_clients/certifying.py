@@ -16,7 +16,7 @@ from mcpgym_clients.files import require_place
 from mcpgym_clients.options import parse_config
 from mcpgym_rl.certificate import Certification, Progress, certify
 from mcpgym_rl.files import write_atomically
-from mcpgym_rl.policies import make_policy
+from mcpgym_rl.policies import asks_endpoint, make_policy
 from mcpgym_rl.policy import PolicyError
 
 ENDPOINT_CONCURRENCY = 16
@@ -60,7 +60,7 @@ async def _certify(options: CertifyOptions) -> Certification:
     environment = load_environment(options.environment, config)
     policy = make_policy(options.policy, environment, **options.policy_options)
     concurrency = options.concurrency
-    if concurrency is None and options.policy.startswith("openai:"):
+    if concurrency is None and asks_endpoint(options.policy):
         concurrency = ENDPOINT_CONCURRENCY
     try:
         with talk().status(f"certifying {escaped(policy.name)}") as status:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpgym_clients.failures import UsageProblem
-from mcpgym_rl.policies.openai_chat import without_password
+from mcpgym_rl.policies.endpoint import without_password
 
 DEFAULT_TASKS = 100
 

@@ -34,7 +34,7 @@ from mcpgym_rl.files import sweep, write_atomically
 from mcpgym_rl.lanes import Lane
 from mcpgym_rl.locks import locked
 from mcpgym_rl.policies import make_policy
-from mcpgym_rl.policies.openai_chat import without_password
+from mcpgym_rl.policies.endpoint import without_password
 from mcpgym_rl.policy import Policy
 from mcpgym_rl.resuming import SYNC_SECONDS, attempts, finished, settle
 from mcpgym_rl.rollout import Limits

@@ -43,7 +43,8 @@ def evaluate(
         typer.Option(
             "--policy",
             "-p",
-            help="random, expert, teacher:skill=S, local:MODEL, script:FILE or openai:MODEL@BASE_URL (OPENAI_API_KEY).",
+            help="random, expert, teacher:skill=S, local:MODEL, script:FILE, or an endpoint: openai:MODEL@BASE_URL, "
+            "openai-responses:MODEL (OPENAI_API_KEY), anthropic:MODEL (ANTHROPIC_API_KEY).",
         ),
     ] = None,
     split: Annotated[str, typer.Option(help="The split to take tasks from.")] = "test",
@@ -71,7 +72,10 @@ def evaluate(
         ToolMode | None, typer.Option(help="How an endpoint is told about tools; native by default.")
     ] = None,
     think: Annotated[
-        bool, typer.Option("--think", help="With --tool-mode guided, let the model write a thought before it acts.")
+        bool,
+        typer.Option(
+            "--think", help="Let the model think before it acts: anthropic:MODEL, or any with --tool-mode guided."
+        ),
     ] = False,
     temperature: Annotated[
         float | None, typer.Option(min=0, help="An endpoint's temperature, or a local model's (0 by default).")

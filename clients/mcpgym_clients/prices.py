@@ -24,7 +24,7 @@ from typing import Any
 
 from mcpgym.errors import UnknownNameError
 from mcpgym_clients.failures import UsageProblem
-from mcpgym_rl.policies.openai_chat import ChatPolicy, without_password
+from mcpgym_rl.policies.endpoint import EndpointPolicy, without_password
 from mcpgym_rl.traces import TraceUsage
 
 _REQUIRED, _OPTIONAL = ("input", "output"), ("cached_input",)
@@ -55,7 +55,7 @@ class Price:
         return made if self.note else {name: value for name, value in made.items() if name != "note"}
 
 
-def price_of(policy: ChatPolicy, file: Path | None) -> Price | None:
+def price_of(policy: EndpointPolicy, file: Path | None) -> Price | None:
     """The price of a policy's tokens; None where it is not known.
 
     Args:
@@ -103,7 +103,7 @@ def _own(price: Mapping[str, Any], file: Path, name: str) -> Price:
     return Price(float(price["input"]), float(cached), float(price["output"]), source)
 
 
-def _published(policy: ChatPolicy) -> Price | None:
+def _published(policy: EndpointPolicy) -> Price | None:
     """The provider's, known by its address; a model of that name elsewhere has another price, or none."""
     from datetime import UTC, datetime
 

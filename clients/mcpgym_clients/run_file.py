@@ -20,7 +20,7 @@ from mcpgym_clients.eval_options import EvalOptions
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.files import RUN, SUMMARY
 from mcpgym_rl.files import write_atomically
-from mcpgym_rl.policies.openai_chat import HIDDEN, without_password
+from mcpgym_rl.policies.endpoint import HIDDEN, without_password
 from mcpgym_rl.policy import Policy
 from mcpgym_rl.traces import Trace
 

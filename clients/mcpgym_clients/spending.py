@@ -8,7 +8,8 @@ from typing import Any
 from mcpgym_clients.amounts import dollars
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.prices import Price, price_of
-from mcpgym_rl.policies.openai_chat import ChatPolicy
+from mcpgym_rl.policies import ENDPOINTS
+from mcpgym_rl.policies.endpoint import EndpointPolicy
 from mcpgym_rl.policy import Policy
 from mcpgym_rl.traces import Trace, TraceUsage
 
@@ -35,12 +36,12 @@ class Spending:
     ) -> None:
         self.max_cost, self.max_total_tokens = max_cost, max_total_tokens
         self.price: Price | None = None
-        self.endpoint = isinstance(policy, ChatPolicy)
+        self.endpoint = isinstance(policy, EndpointPolicy)
         self.usage, self.again = TraceUsage(), TraceUsage()
         self.played_again = 0
         self._policy = policy.name
         self._uncounted = False
-        if isinstance(policy, ChatPolicy):
+        if isinstance(policy, EndpointPolicy):
             self.price = price_of(policy, prices)
             if max_cost is not None and self.price is None:
                 raise UsageProblem(
@@ -49,7 +50,9 @@ class Spending:
                 )
         elif max_cost is not None or prices is not None:
             option = "--prices" if max_cost is None else "--max-cost"
-            raise UsageProblem(f"{option}: {policy.name} costs nothing; only openai:MODEL@BASE_URL has a price")
+            raise UsageProblem(
+                f"{option}: {policy.name} costs nothing; only endpoints have a price ({', '.join(ENDPOINTS)})"
+            )
 
     def add(self, trace: Trace) -> None:
         """Count a rollout."""

@@ -125,7 +125,9 @@ def collect(
     policy: Annotated[
         str,
         typer.Option(
-            "--policy", "-p", help="Who plays: teacher:skill=0.95, expert, openai:MODEL@BASE_URL, as in eval."
+            "--policy",
+            "-p",
+            help="Who plays: teacher:skill=0.95, expert, openai:MODEL@BASE_URL, anthropic:MODEL, as in eval.",
         ),
     ],
     count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many rollouts.")] = 200,

@@ -97,7 +97,11 @@ def test_sampling_keeps_every_bound_of_a_schema() -> None:
 @pytest.mark.parametrize(
     ("spec", "environment", "words"),
     [
-        ("expert", rl_toys.Chat(), "no policy of chat 'expert': there is: local:PATH, openai:MODEL@BASE_URL, random"),
+        (
+            "expert",
+            rl_toys.Chat(),
+            "no policy of chat 'expert': there is: anthropic:MODEL, local:PATH, openai-responses:MODEL, openai:MODEL",
+        ),
         ("exprt", rl_toys.Counter(), "did you mean 'expert'"),
         ("expert", None, "would come with its environment, which is not installed here"),
         ("opena:x@http://localhost", None, "did you mean 'openai'"),

@@ -1,16 +1,22 @@
-"""Policies by name: ``random``, ``expert``, ``teacher:skill=S``, ``script:FILE``, ``openai:MODEL@BASE_URL``,
-``local:PATH``."""
+"""Policies by name: ``random``, ``expert``, ``teacher:skill=S``, ``script:FILE``, ``local:PATH``, and those that ask an
+endpoint: ``openai:MODEL@BASE_URL``, ``openai-responses:MODEL``, ``anthropic:MODEL``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError, UnknownNameError
 from mcpgym_rl.policy import Policy
 
-_KINDS = ("script", "openai", "random", "expert", "teacher", "local")
+if TYPE_CHECKING:
+    from mcpgym_rl.policies.endpoint import EndpointPolicy
+
+ENDPOINTS = ("openai:MODEL@BASE_URL", "openai-responses:MODEL", "anthropic:MODEL")
+"""The policies that ask an endpoint, as they are written."""
+_OTHERS = ("script:FILE", *ENDPOINTS, "local:PATH")
+_KINDS = ("script", "openai", "openai-responses", "anthropic", "random", "expert", "teacher", "local")
 
 
 def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None, **options: Any) -> Policy:
@@ -18,30 +24,32 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
 
     ``random`` is the environment's own, or else one that samples arguments its tools accept; ``expert`` and any other
     bare name are the environment's reference policies; ``teacher:skill=S`` is its teacher of the strength S, 0 to 1;
-    ``script:FILE`` plays turns written down in a file; ``openai:MODEL@BASE_URL`` asks an OpenAI-compatible endpoint;
-    ``local:PATH`` is a model directory on this machine, ``local:NAME`` a model that the environment ships.
+    ``script:FILE`` plays turns written down in a file; ``openai:MODEL@BASE_URL`` asks an OpenAI-compatible endpoint,
+    ``openai-responses:MODEL`` the OpenAI Responses API and ``anthropic:MODEL`` the Anthropic Messages API, or with
+    ``@BASE_URL`` an endpoint like them; ``local:PATH`` is a model directory on this machine, ``local:NAME`` a model
+    that the environment ships.
 
     Args:
         spec: the policy, as above.
         environment: the environment whose reference policies may be meant; None when it is not installed here.
-        **options: for ``openai``, the fields of :class:`mcpgym_rl.policies.openai_chat.ChatOptions`; for ``local``,
-            ``temperature`` (0 by default), ``min_p``, ``max_tokens`` of a turn, ``rows``, ``device``; others take none.
+        **options: for those that ask an endpoint, the fields of
+            :class:`mcpgym_rl.policies.endpoint.EndpointOptions`, and for ``openai`` those of
+            :class:`mcpgym_rl.policies.openai_chat.ChatOptions`; for ``local``, ``temperature`` (0 by default),
+            ``min_p``, ``max_tokens`` of a turn, ``rows``, ``device``; others take none.
 
     Raises:
         ConfigurationError: there is no such policy, file or option; the message names what there is.
     """
     kind, colon, rest = spec.partition(":")
-    if kind == "openai":
-        from mcpgym_rl.policies.openai_chat import make_chat_policy
-
-        return make_chat_policy(rest, options)
+    if colon and asks_endpoint(spec):
+        return _endpoint(kind).make(rest, options)
     if kind == "local" and colon:
         from mcpgym_rl.local.policy import make_local_policy
 
         return make_local_policy(rest, environment, options)
     if options:
         raise ConfigurationError(
-            f"only openai:MODEL@BASE_URL and local:PATH take {', '.join(options)}; the policy {spec!r} does not"
+            f"only {', '.join(ENDPOINTS)} and local:PATH take {', '.join(options)}; the policy {spec!r} does not"
         )
     if kind == "script" and colon:
         from mcpgym_rl.policies.script import read_script
@@ -56,6 +64,25 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
     return _reference(spec, environment)
 
 
+def asks_endpoint(spec: str) -> bool:
+    """Whether a policy asks an endpoint for its turns."""
+    return spec.partition(":")[0] in [written.partition(":")[0] for written in ENDPOINTS]
+
+
+def _endpoint(kind: str) -> type[EndpointPolicy]:
+    if kind == "openai":
+        from mcpgym_rl.policies.openai_chat import ChatPolicy
+
+        return ChatPolicy
+    if kind == "openai-responses":
+        from mcpgym_rl.policies.openai_responses import ResponsesPolicy
+
+        return ResponsesPolicy
+    from mcpgym_rl.policies.anthropic_messages import MessagesPolicy
+
+    return MessagesPolicy
+
+
 def _reference(name: str, environment: Environment[Any, Any, Any] | None) -> Policy:
     from mcpgym_rl.policies.random_calls import RandomCalls
     from mcpgym_rl.policies.reference import Reference
@@ -68,9 +95,7 @@ def _reference(name: str, environment: Environment[Any, Any, Any] | None) -> Pol
     if environment is None:
         raise ConfigurationError(
             f"the policy {name!r} would come with its environment, which is not installed here; "
-            "there is: random, script:FILE, openai:MODEL@BASE_URL, local:PATH"
+            f"there is: random, {', '.join(_OTHERS)}"
         )
     there = sorted({*offered, "random"})
-    raise UnknownNameError(
-        f"policy of {environment.name}", name, [*there, "script:FILE", "openai:MODEL@BASE_URL", "local:PATH"]
-    )
+    raise UnknownNameError(f"policy of {environment.name}", name, [*there, *_OTHERS])

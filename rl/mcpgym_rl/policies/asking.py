@@ -95,14 +95,19 @@ class Requests:
 def usage_of(given: Any) -> Usage:
     """What an endpoint says a request took, trusting nothing about its shape; nothing where it does not say.
 
+    Chat completions count ``prompt_tokens`` and ``completion_tokens``, the Responses and the Messages API
+    ``input_tokens`` and ``output_tokens``; those of the Messages API leave out what a cache was read for or given.
+
     Args:
         given: the ``usage`` of its answer, as an object or a mapping.
     """
-    details = _field(given, "prompt_tokens_details")
-    cached = _field(details, "cached_tokens")
+    details = _field(given, "prompt_tokens_details") or _field(given, "input_tokens_details")
+    read, stored = _field(given, "cache_read_input_tokens"), _field(given, "cache_creation_input_tokens")
+    cached = _field(details, "cached_tokens") if read is None else read
+    prompt = _count(_field(given, "prompt_tokens")) or _count(_field(given, "input_tokens"))
     return Usage(
-        _count(_field(given, "prompt_tokens")),
-        _count(_field(given, "completion_tokens")),
+        prompt + _count(read) + _count(stored),
+        _count(_field(given, "completion_tokens")) or _count(_field(given, "output_tokens")),
         _count(cached) if isinstance(cached, int) else None,
     )
 

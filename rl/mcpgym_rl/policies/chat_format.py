@@ -7,8 +7,9 @@ blocks. Only fields that the API defines are ever sent.
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from mcpgym.messages import Message, ToolCall, assistant, tool_call
@@ -45,35 +46,46 @@ def native_tools(tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def native_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """The transcript in the API's own fields.
-
-    Calls get ids of their own where the policy's are missing or come twice in the conversation, and arguments that are
-    no JSON object are wrapped in one: servers refuse the whole conversation otherwise.
-    """
-    given = [call["id"] for message in messages for call in message.get("tool_calls", ())]
-    renamed = len(set(given)) != len(given) or any(len(name) > 40 for name in given)
+    """The transcript in the API's own fields, every call as it can be sent."""
+    ids = call_ids(messages, lambda name: len(name) <= 40)
     made: list[dict[str, Any]] = []
     waiting: list[str] = []
-    count = 0
-    for message in messages:
+    for message, given in zip(messages, ids, strict=True):
         shown: dict[str, Any] = {"role": message["role"], "content": message["content"]}
         if calls := message.get("tool_calls"):
-            waiting = [f"call_{count + place}" if renamed else call["id"] for place, call in enumerate(calls)]
-            count += len(calls)
-            shown["tool_calls"] = [_native_call(call, name) for call, name in zip(calls, waiting, strict=True)]
+            waiting = given
+            shown["tool_calls"] = [tool_call(name, *sendable(call)) for call, name in zip(calls, given, strict=True)]
         elif message["role"] == "tool":
             shown["tool_call_id"] = waiting.pop(0) if waiting else message.get("tool_call_id", "")
         made.append(shown)
     return made
 
 
-def _native_call(call: ToolCall, call_id: str) -> ToolCall:
+def call_ids(messages: Sequence[Message], fits: Callable[[str], object]) -> list[list[str]]:
+    """The ids with which each message's calls are sent: their own, or others for all of them where one comes twice in
+    the conversation or does not fit the API. Servers refuse the whole conversation otherwise.
+
+    Args:
+        messages: the transcript.
+        fits: whether the API takes an id.
+    """
+    own = [[call["id"] for call in message.get("tool_calls", ())] for message in messages]
+    given = [name for names in own for name in names]
+    if len(set(given)) == len(given) and all(map(fits, given)):
+        return own
+    count = itertools.count()
+    return [[f"call_{next(count)}" for _ in names] for names in own]
+
+
+def sendable(call: ToolCall) -> tuple[str, str]:
+    """The name and the arguments of a call as servers take them: arguments that are no JSON object are wrapped in one,
+    for they refuse the whole conversation otherwise."""
     name, arguments = call["function"]["name"], call["function"]["arguments"]
     try:
         load_object(arguments)
     except ValueError:
         arguments = json.dumps({"malformed": arguments}) if arguments.strip() else "{}"
-    return tool_call(call_id, name if name.strip() else "unnamed", arguments)
+    return name if name.strip() else "unnamed", arguments
 
 
 def plain_messages(

@@ -24,7 +24,7 @@ def make_teacher(settings: str, environment: Environment[Any, Any, Any] | None) 
     if environment is None:
         raise ConfigurationError(
             f"the policy 'teacher:{settings}' would come with its environment, which is not installed here; "
-            "there is: random, script:FILE, openai:MODEL@BASE_URL"
+            "there is: random, script:FILE, openai:MODEL@BASE_URL, openai-responses:MODEL, anthropic:MODEL"
         )
     function = environment.teacher(skill)
     if function is None:

@@ -1,0 +1,33 @@
+"""An endpoint's own turns as it wrote them, so that they go back to it unchanged: thoughts that are signed or encrypted
+are worth something only then, and no transcript has a place for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcpgym.messages import Message
+from mcpgym_rl.parse import parse
+
+Parts = Sequence[Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class KeptTurns:
+    """Turns by their place in the transcript."""
+
+    _turns: dict[int, tuple[Message, Parts]] = field(default_factory=dict)
+
+    def keep(self, place: int, message: Message, parts: Parts) -> None:
+        """The turn that will stand at ``place`` in the transcript is made of these parts."""
+        self._turns[place] = parse(message)[0], parts
+
+    def of(self, place: int, message: Message) -> Parts | None:
+        """The parts of the message at ``place``; None where it is another's, or was changed."""
+        kept = self._turns.get(place)
+        return kept[1] if kept is not None and kept[0] == message else None
+
+    def copy(self) -> KeptTurns:
+        """One that goes its own way from here."""
+        return KeptTurns(dict(self._turns))
