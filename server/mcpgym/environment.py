@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol
@@ -20,6 +21,9 @@ from mcpgym.tools import Tool, find_tools
 
 if TYPE_CHECKING:
     from mcpgym.game_tree import GameTree
+
+ICON = re.compile(r"(?:data:|https://)(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
+"""What an icon may be: a URI, whole (RFC 3986). Strict clients refuse a server whose icon is none."""
 
 
 class Config(BaseModel):
@@ -94,6 +98,11 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
         if not NAME.fullmatch(cls.name):
             raise ConfigurationError(
                 f"{cls.__name__}: {cls.name!r} is no environment name; use letters, digits, - and _"
+            )
+        if cls.icon and not ICON.fullmatch(cls.icon):
+            raise ConfigurationError(
+                f"{cls.__name__}: its icon {cls.icon[:40]!r} is no data: or https: URI; in one, write %20 for a space, %3C "
+                'for <, %3E for >, %22 for " and %23 for #'
             )
         if len(cls.instructions.encode()) > MAX_INSTRUCTIONS:
             raise ConfigurationError(f"{cls.__name__}: instructions over {MAX_INSTRUCTIONS} bytes are cut by clients")

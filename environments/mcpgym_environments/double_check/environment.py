@@ -59,7 +59,7 @@ class DoubleCheck(Environment[Task, Exam, DoubleCheckConfig]):
         "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 48 48' fill='none' stroke='%2336c' "
         "stroke-width='4' stroke-linecap='round' stroke-linejoin='round'%3E%3Cpath d='M4 26l8 8 16-18'/%3E"
         "%3Cpath stroke='%23888' d='M22 31l4 4 18-20'/%3E%3C/svg%3E"
-    )
+    ).replace(" ", "%20")
     config_class = DoubleCheckConfig
 
     def tasks(self, split: str) -> Sequence[Task]:

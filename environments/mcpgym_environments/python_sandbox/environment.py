@@ -76,7 +76,7 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
         "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 48 48' fill='none' stroke-width='4' "
         "stroke-linecap='round' stroke-linejoin='round'%3E%3Cpath stroke='%23888' d='M6 14 24 5l18 9v20l-18 9-18-9z'/"
         "%3E%3Cpath stroke='%2336c' d='M15 19l6 5-6 5M25 30h8'/%3E%3C/svg%3E"
-    )
+    ).replace(" ", "%20")
     config_class = PythonSandboxConfig
     reproducible = False
 

@@ -60,7 +60,7 @@ class ReverseText(Environment[Task, Reversal, ReverseTextConfig]):
         "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 48 48' fill='none' stroke='%2336c' "
         "stroke-width='3' stroke-linecap='round' stroke-linejoin='round'%3E%3Cpath d='M42 15H8m8-8-8 8 8 8'/%3E"
         "%3Cpath stroke='%23888' d='M6 33h34m-8-8 8 8-8 8'/%3E%3C/svg%3E"
-    )
+    ).replace(" ", "%20")
     config_class = ReverseTextConfig
 
     def tasks(self, split: str) -> Sequence[Task]:

@@ -64,7 +64,7 @@ class TicTacToe(Environment[Task, Game, TicTacToeConfig]):
         "stroke-linecap='round'%3E%3Cpath stroke='%23888' d='M17 3v42M31 3v42M3 17h42M3 31h42'/%3E"
         "%3Cpath stroke='%23c33' d='M20 20l8 8m0-8l-8 8M6 6l8 8m0-8l-8 8'/%3E"
         "%3Ccircle cx='38' cy='10' r='4.5' stroke='%2336c'/%3E%3C/svg%3E"
-    )
+    ).replace(" ", "%20")
     splits = SPLITS
     config_class = TicTacToeConfig
 

@@ -63,7 +63,7 @@ class WikiSearch(Environment[Task, Visit, WikiSearchConfig]):
         "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 48 48' fill='none' stroke-width='4' "
         "stroke-linecap='round'%3E%3Cpath stroke='%23888' d='M6 8h14v30H6zM20 8h10'/%3E"
         "%3Ccircle cx='29' cy='24' r='9' stroke='%2336c'/%3E%3Cpath stroke='%2336c' d='M36 31l8 9'/%3E%3C/svg%3E"
-    )
+    ).replace(" ", "%20")
     config_class = WikiSearchConfig
 
     def __init__(self, config: WikiSearchConfig | None = None) -> None:

@@ -135,7 +135,8 @@ class PlayerApp:
         if b'"initialize"' in body and (client := introduction(body)) is not None:
             player.saw(client)
         replay = _Replay(body)
-        handled = self._hosting.handle(player.face, {**scope, PLAYER: player, KEY: header}, replay, send)
+        asked = {**scope, "headers": _trimmed(scope["headers"]), PLAYER: player, KEY: header}
+        handled = self._hosting.handle(player.face, asked, replay, send)
         return await _unless_gone(handled, receive)
 
     def _player(self, path: str) -> Player | None:
@@ -234,6 +235,11 @@ async def _read(receive: Receive, limit: int) -> bytes | None:
 
 def _all(scope: Scope, name: bytes) -> list[bytes]:
     return [value for found, value in scope["headers"] if found == name]
+
+
+def _trimmed(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """``headers`` without the blanks around values, which are no part of them (RFC 9110, 5.5); parsers leave some."""
+    return [(name, value.strip(b" \t")) for name, value in headers]
 
 
 def _declared(headers: dict[bytes, bytes]) -> int:

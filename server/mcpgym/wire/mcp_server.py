@@ -12,9 +12,10 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from mcpgym.errors import EpisodeError, McpgymError
+from mcpgym.calls import sendable
+from mcpgym.errors import EpisodeError, McpgymError, UnknownNameError
 from mcpgym.messages import Message
-from mcpgym.wire import resources
+from mcpgym.wire import completions, resources
 from mcpgym.wire.players import Face, Player
 from mcpgym.wire.results import call_result, idempotency_key
 
@@ -28,6 +29,8 @@ KEY = "mcpgym.key"
 """The key of the request's ASGI scope that holds its ``Idempotency-Key`` header, or None."""
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 """Where a request's ``_meta`` says who the client is."""
+RESOURCE_NOT_FOUND = -32002
+"""The error of the older protocols for a resource that is not there; since 2026-07-28 it is a wrong parameter."""
 TOOLS_FRESH = 300_000
 """Milliseconds a client may keep a list of tools: at one URL it never changes."""
 
@@ -85,9 +88,29 @@ def mcp_server(
         except EpisodeError as error:  # what an environment raised may tell of what is hidden
             logger.error("a resource could not be read: %s", error)
             raise MCPError(code=types.INTERNAL_ERROR, message="the environment could not say") from None
+        except UnknownNameError as error:
+            code = types.INVALID_PARAMS if context.protocol_version in MODERN_PROTOCOL_VERSIONS else RESOURCE_NOT_FOUND
+            raise MCPError(code=code, message=str(error), data={"uri": sendable(str(params.uri))}) from None
         except (McpgymError, ValueError) as error:
             raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
         return _complete(contents=[{"uri": str(params.uri), "mimeType": mime, "text": text}])
+
+    async def complete(context: Context, params: types.CompleteRequestParams) -> dict[str, Any]:
+        asked = params.argument
+        try:
+            found = completions.complete(
+                player_of(context)[0], params.ref.model_dump(mode="json"), asked.name, asked.value
+            )
+        except EpisodeError as error:  # what an environment raised may tell of what is hidden
+            logger.error("no completion could be offered: %s", error)
+            raise MCPError(code=types.INTERNAL_ERROR, message="the environment could not say") from None
+        except McpgymError as error:
+            raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
+        return _complete(completion=found)
+
+    async def set_level(context: Context, params: types.SetLevelRequestParams) -> dict[str, Any]:
+        """Taken note of by doing nothing: no log messages are sent to clients, at any level."""
+        return {}
 
     server: Server[Any] = Server(
         face.name,
@@ -106,6 +129,8 @@ def mcp_server(
     server.add_request_handler("resources/list", pages, list_resources)
     server.add_request_handler("resources/templates/list", pages, list_templates)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, read_resource)
+    server.add_request_handler("completion/complete", types.CompleteRequestParams, complete)
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     return server
 
 

@@ -1,0 +1,1 @@
+"""The official MCP conformance scenarios, run against our server in both protocol eras; see docs/conformance.md."""
