@@ -139,6 +139,10 @@ class ArgumentParser:
                 case _:
                     shown = _shorten(item["input"])
                     problems.append(f"{where}: {item['msg'].removeprefix('Input ')}, not {shown}")
+        return self._told(problems)
+
+    def _told(self, problems: Sequence[str]) -> str:
+        """What a policy reads of arguments with these problems: what they are, and what would be right."""
         required = self.schema["required"]
         expected = ", ".join(
             f"{name}: {_kind(prop)}{'' if name in required else ' (optional)'}"
