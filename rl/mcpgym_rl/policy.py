@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from mcpgym.messages import Message
+
+if TYPE_CHECKING:
+    from mcpgym_rl.lanes import EpisodeLane
+    from mcpgym_rl.record import Record
+    from mcpgym_rl.rollout import Limits
+    from mcpgym_rl.stop_reason import StopReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,4 +130,20 @@ class Policy(Protocol):
 
     async def aclose(self) -> None:
         """Let go of connections and memory."""
+        ...
+
+
+@runtime_checkable
+class OwnLoop(Protocol):
+    """A policy that plays whole episodes by itself, as an agent product does: it is never asked for a turn.
+
+    The rollout opens the episode, records what ``play`` writes down, has it scored and closes it.
+    """
+
+    async def play(self, episode: EpisodeLane, limits: Limits, record: Record) -> StopReason:
+        """Play the episode to an end, within the limits on turns and time, and write down in ``record`` what happened.
+
+        Raises:
+            PolicyError: the policy broke, or could not play; the rollout is unscored.
+        """
         ...

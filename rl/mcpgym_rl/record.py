@@ -42,6 +42,7 @@ class Record:
     repeat: int = 0
     place: int = 0
     conditions: Mapping[str, Any] = field(default_factory=dict)
+    agent: Mapping[str, Any] = field(default_factory=dict)
     began: bool = False
     started: float = field(default_factory=time.monotonic)
 
@@ -104,6 +105,7 @@ class Record:
             usage=self.usage,
             seconds=round(time.monotonic() - self.started, 6),
             conditions=self.conditions,
+            agent=self.agent,
         )
 
 

@@ -17,7 +17,7 @@ from mcpgym.tasks import derive_seed
 from mcpgym_rl.failures import CLEAN_UP_SECONDS, explain, leaves, uninterrupted
 from mcpgym_rl.lanes import EpisodeLane, Lane
 from mcpgym_rl.parse import MalformedCall, ParsedCall
-from mcpgym_rl.policy import ContextFull, EpisodeContext, Policy, PolicyError, PolicySession, Turn
+from mcpgym_rl.policy import ContextFull, EpisodeContext, OwnLoop, Policy, PolicyError, PolicySession, Turn
 from mcpgym_rl.record import Record
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceCall
@@ -99,8 +99,12 @@ async def rollout(
         async with _Closing() as closing, asyncio.timeout(limits.seconds) as clock:
             episode = await closing.open(lane, environment, which)
             record.opened(episode.opened)
-            session = closing.begin(policy, _context(episode.opened, seed, repeat, given, temperatures))
-            record.stop_reason = await _play(session, episode, limits, record, given)
+            if isinstance(policy, OwnLoop):
+                clock.reschedule(None)  # it keeps the limit itself, and running into it is an end of its own
+                record.stop_reason = await policy.play(episode, limits, record)
+            else:
+                session = closing.begin(policy, _context(episode.opened, seed, repeat, given, temperatures))
+                record.stop_reason = await _play(session, episode, limits, record, given)
             if record.stop_reason.scored:
                 record.score = await episode.score(record.messages)
     except asyncio.CancelledError:
@@ -152,14 +156,14 @@ async def _play(
         if not calls:
             said = await episode.respond(record.messages)
             if said is None:
-                return await _why(episode)
+                return await why_ended(episode)
             record.messages += said
             continue
         done = False
         for call in calls:
             done |= await _answer(call, episode, limits, record)
         if done:
-            return await _why(episode)
+            return await why_ended(episode)
         if limits.max_calls is not None and record.tried >= limits.max_calls:
             return StopReason.MAX_CALLS
     return StopReason.MAX_TURNS
@@ -203,7 +207,7 @@ async def _answer(call: ParsedCall | MalformedCall, episode: EpisodeLane, limits
     return result.done
 
 
-async def _why(episode: EpisodeLane) -> StopReason:
+async def why_ended(episode: EpisodeLane) -> StopReason:
     """Why the episode takes no more calls.
 
     Raises:

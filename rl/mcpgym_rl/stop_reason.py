@@ -17,7 +17,8 @@ class StopReason(StrEnum):
     MAX_CALLS = "max_calls"
     """The limit on tool calls was reached; calls beyond it were answered with an error, not run."""
     TRUNCATED = "truncated"
-    """A turn, or the whole context, ran into the token limit; what was cut off is not acted on."""
+    """A turn, or the whole context, ran into the token limit, or an agent product into its limit on time or output;
+    what was cut off is not acted on."""
     POLICY_FAILED = "policy_failed"
     """The policy gave no turn (an endpoint failed after its retries, a script ran out)."""
     ENVIRONMENT_FAILED = "environment_failed"

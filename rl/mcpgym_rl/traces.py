@@ -81,7 +81,8 @@ class Trace:
     """One rollout. ``place`` is its position in its run, whatever the order in which rollouts ended.
 
     The first ``given_turns`` of its ``turns`` were given: played, but not by the policy. ``conditions`` are facts of
-    the machine it was played on, where its environment says any.
+    the machine it was played on, where its environment says any. ``agent`` is there where an agent product played: its
+    ``name``, ``version`` and ``model``, and how it ended (see docs/agents.md).
     """
 
     environment: str
@@ -106,6 +107,7 @@ class Trace:
     usage: TraceUsage = field(default_factory=TraceUsage)
     seconds: float = 0.0
     conditions: Mapping[str, Any] = field(default_factory=dict)
+    agent: Mapping[str, Any] = field(default_factory=dict)
     schema: str = SCHEMA
 
     @property
@@ -138,6 +140,8 @@ class Trace:
             del made["tokens"]  # only local policies have them
         if not made["conditions"]:
             del made["conditions"]  # only environments that depend on their machine have them
+        if not made["agent"]:
+            del made["agent"]  # only agent products have it
         return made
 
     def to_json(self) -> str:
@@ -172,7 +176,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("environment", "environment_version", "task", "split", "schema_hash", "policy"), str),
     "stop_reason": str,
     **dict.fromkeys(("seed", "repeat", "place", "prompt_messages", "turns", "given_turns"), int),
-    **dict.fromkeys(("config", "usage", "conditions"), dict),
+    **dict.fromkeys(("config", "usage", "conditions", "agent"), dict),
     **dict.fromkeys(("messages", "calls"), list),
     "seconds": (int, float),
     **_NULLABLE,
