@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from mcpgym.apps import App
 from mcpgym.calls import CallRecord, CallResult
 from mcpgym.environment import Config, Environment, GameOutcome, ReferencePolicy
 from mcpgym.errors import ConfigurationError, InfrastructureError, McpgymError, ToolError
@@ -28,6 +29,7 @@ except PackageNotFoundError:  # run from a source tree that is not installed
     __version__ = "0"
 
 __all__ = [
+    "App",
     "CallRecord",
     "CallResult",
     "Config",

@@ -20,6 +20,7 @@ from mcpgym.tasks import Task, find_task
 from mcpgym.tools import Tool, find_tools
 
 if TYPE_CHECKING:
+    from mcpgym.apps import App
     from mcpgym.game_tree import GameTree
 
 ICON = re.compile(r"(?:data:|https://)(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
@@ -177,6 +178,13 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
 
         See :mod:`mcpgym.game_tree`. An environment that gives one is a game that ends when the policy answers without a
         call. None for everything else.
+        """
+        return None
+
+    def app(self) -> App | None:
+        """A page that shows the episode to people whose client renders MCP Apps; see :class:`mcpgym.App`.
+
+        It is asked for once per instance. No policy sees it, and without one nothing is different.
         """
         return None
 

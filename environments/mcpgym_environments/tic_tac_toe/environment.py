@@ -33,6 +33,7 @@ from mcpgym_environments.tic_tac_toe.opponent import Opponent, make_opponent, re
 from mcpgym_environments.tic_tac_toe.tasks import SPLITS, make_tasks
 
 if TYPE_CHECKING:
+    from mcpgym import App
     from mcpgym.game_tree import GameTree
 
 INVALID_MOVE_PENALTY = -0.1
@@ -151,6 +152,12 @@ class TicTacToe(Environment[Task, Game, TicTacToeConfig]):
         from mcpgym_environments.tic_tac_toe.tree import TicTacToeTree
 
         return TicTacToeTree(self)
+
+    def app(self) -> App:
+        """The board to click on."""
+        from mcpgym_environments.tic_tac_toe.board import board_app
+
+        return board_app()
 
     def reference_policies(self) -> Mapping[str, ReferencePolicy]:
         """``random``, ``minimax`` and ``expert``; see :mod:`mcpgym_environments.tic_tac_toe.reference`."""

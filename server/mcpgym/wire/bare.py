@@ -32,7 +32,8 @@ from mcpgym.errors import (
 from mcpgym.messages import Message
 from mcpgym.schema import MAX_NAME, ArgumentParser
 from mcpgym.tools import Tool
-from mcpgym.wire.players import Face, PromptInfo, face_of, listed, shorten_instructions, title_of
+from mcpgym.wire.apps import app_of, linked
+from mcpgym.wire.players import Face, PromptInfo, face_of, listed, read_so_far, shorten_instructions, title_of
 
 logger = logging.getLogger(__name__)
 
@@ -108,12 +109,13 @@ class BarePlayer:
         if len(self._names) == 1:
             face = face_of(self.environments[self._names[0]])
             text = shorten_instructions(f"{HOW}\n\n{face.instructions}".strip())
-            return Face(face.name, face.version, face.title, face.description, text, face.icon)
+            return Face(face.name, face.version, face.title, face.description, text, face.icon, face.apps)
         what = "\n".join(f"- {name}: {made.description}" for name, made in self.environments.items())
         from mcpgym import __version__
 
         text = shorten_instructions(f"{HOW}\n\nThe environments:\n{what}")
-        return Face(SERVER, __version__, SERVER, "Environments to play.", text, "")
+        apps = any(app_of(made) is not None for made in self.environments.values())
+        return Face(SERVER, __version__, SERVER, "Environments to play.", text, "", apps)
 
     @cached_property
     def _start_parser(self) -> ArgumentParser:
@@ -146,12 +148,22 @@ class BarePlayer:
             for tool in environment.tools.values():
                 public = tool.name if count[tool.name] == 1 else f"{name.replace('-', '_')}_{tool.name}"
                 public = _fit(public, name, tool.name, taken=found.keys() | count.keys() - {tool.name})
-                found[public] = _with_handle(public, name, tool)
+                found[public] = _with_handle(public, environment, tool)
         return found
 
     def tools(self) -> Sequence[Mapping[str, Any]]:
         """``start_episode``, then the tools of each environment with the handle as their first argument."""
-        return [self._start_listing, *(tool.listing for tool in self._tools.values())]
+        start = dict(self._start_listing)
+        if len(self._names) == 1:  # of several environments, the answer alone says which began
+            start = linked(self.environments[self._names[0]], START, start)
+        return [start, *(tool.listing for tool in self._tools.values())]
+
+    def so_far(self, handle: str) -> dict[str, Any]:
+        """What the policy of the episode with this handle has read last."""
+        try:
+            return read_so_far(self._handles.get(handle))
+        except EpisodeError as error:
+            raise UnknownNameError("episode", handle, ()) from error
 
     def saw(self, client: Any) -> None:
         """Episodes that players started have no receipts."""
@@ -231,7 +243,7 @@ class BarePlayer:
         return [{"role": "user", "content": text + "then do what the task it returns says, until the episode is over."}]
 
 
-def _with_handle(public: str, environment: str, tool: Tool) -> _BareTool:
+def _with_handle(public: str, environment: Environment[Any, Any, Any], tool: Tool) -> _BareTool:
     schema = tool.listing["inputSchema"]
     handle = "episode" if "episode" not in schema["properties"] else "episode_handle"
     described = {"type": "string", "description": f"The handle of the episode, as {START} returned it."}
@@ -240,7 +252,8 @@ def _with_handle(public: str, environment: str, tool: Tool) -> _BareTool:
         "properties": {handle: described, **schema["properties"]},
         "required": [handle, *schema["required"]],
     }
-    return _BareTool(environment, tool, handle, {**listed(tool), "name": public, "inputSchema": extended})
+    entry = linked(environment, tool.name, {**listed(tool), "name": public, "inputSchema": extended})
+    return _BareTool(environment.name, tool, handle, entry)
 
 
 def _fit(public: str, environment: str, tool: str, *, taken: Any) -> str:

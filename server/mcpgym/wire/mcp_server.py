@@ -15,7 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from mcpgym.calls import sendable
 from mcpgym.errors import EpisodeError, McpgymError, UnknownNameError
 from mcpgym.messages import Message
-from mcpgym.wire import completions, resources
+from mcpgym.wire import apps, completions, resources
 from mcpgym.wire.players import Face, Player
 from mcpgym.wire.results import call_result, idempotency_key
 
@@ -84,7 +84,7 @@ def mcp_server(
 
     async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         try:
-            mime, text = resources.read(player_of(context)[0].environments, str(params.uri))
+            found = resources.read(player_of(context)[0], str(params.uri))
         except EpisodeError as error:  # what an environment raised may tell of what is hidden
             logger.error("a resource could not be read: %s", error)
             raise MCPError(code=types.INTERNAL_ERROR, message="the environment could not say") from None
@@ -93,7 +93,7 @@ def mcp_server(
             raise MCPError(code=code, message=str(error), data={"uri": sendable(str(params.uri))}) from None
         except (McpgymError, ValueError) as error:
             raise MCPError(code=types.INVALID_PARAMS, message=str(error)) from None
-        return _complete(contents=[{"uri": str(params.uri), "mimeType": mime, "text": text}])
+        return _complete(contents=[{"uri": str(params.uri), **found}])
 
     async def complete(context: Context, params: types.CompleteRequestParams) -> dict[str, Any]:
         asked = params.argument
@@ -121,6 +121,8 @@ def mcp_server(
         icons=[types.Icon(src=face.icon)] if face.icon else None,
         get_tool_input_schema=_nothing_in_headers,
     )
+    if face.apps:
+        server.extensions[apps.EXTENSION] = {}
     pages = types.PaginatedRequestParams
     server.add_request_handler("tools/list", pages, list_tools)
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)

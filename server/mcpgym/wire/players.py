@@ -10,14 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mcpgym.calls import CallResult
+from mcpgym.calls import CallResult, sendable
 from mcpgym.environment import Environment
 from mcpgym.episode import Episode
 from mcpgym.episodes import Tombstone
 from mcpgym.errors import UnknownNameError
 from mcpgym.messages import Message
 from mcpgym.schema import MAX_INSTRUCTIONS
+from mcpgym.server_names import server_name
 from mcpgym.tools import Tool
+from mcpgym.wire.apps import app_of, linked
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Face:
     description: str
     instructions: str
     icon: str
+    apps: bool = False
+    """Whether there is an app to show."""
 
     @property
     def short(self) -> dict[str, str]:
@@ -68,6 +72,16 @@ class Player(Protocol):
         """Answer one call; never raises for what a client sent."""
         ...
 
+    def so_far(self, handle: str) -> dict[str, Any]:
+        """What the policy of one episode has read last (``texts``), and whether it is over (``done``).
+
+        ``handle`` names the episode where the address does not; it is empty where the address does.
+
+        Raises:
+            UnknownNameError: there is no such episode here.
+        """
+        ...
+
     def saw(self, client: Any) -> None:
         """Note who plays: ``client`` is what the client calls itself (MCP's ``clientInfo``), whatever it may be."""
         ...
@@ -93,12 +107,13 @@ def title_of(name: str) -> str:
 def face_of(environment: Environment[Any, Any, Any]) -> Face:
     """Who a server of one environment says it is."""
     return Face(
-        name=environment.name,
+        name=server_name(environment.name),
         version=environment.version,
         title=title_of(environment.name),
         description=environment.description,
         instructions=environment.instructions,
         icon=environment.icon,
+        apps=app_of(environment) is not None,
     )
 
 
@@ -112,12 +127,19 @@ def listed(tool: Tool) -> dict[str, Any]:
     return entry
 
 
+def read_so_far(episode: Episode) -> dict[str, Any]:
+    """The last texts of an episode, each of which its policy has read: of its calls, or of its prompt before any."""
+    texts = [call.text for call in episode.calls[-LAST_TEXTS:]] or [said["content"] for said in episode.messages]
+    return {"environment": episode.environment.name, "texts": [sendable(text) for text in texts], "done": episode.done}
+
+
 def shorten_instructions(text: str) -> str:
     """``text`` within what clients show of a server's instructions."""
     return text.encode()[:MAX_INSTRUCTIONS].decode("utf-8", "ignore")
 
 
 TASK_PROMPT = "task"
+LAST_TEXTS = 8
 
 
 class _OneEpisode:
@@ -140,7 +162,11 @@ class _OneEpisode:
 
     def tools(self) -> Sequence[Mapping[str, Any]]:
         """The environment's tools, in its order."""
-        return [listed(tool) for tool in self.environment.tools.values()]
+        return [linked(self.environment, tool.name, listed(tool)) for tool in self.environment.tools.values()]
+
+    def so_far(self, handle: str) -> dict[str, Any]:
+        """There is nothing any more."""
+        raise UnknownNameError("episode", handle or "of this address", ())
 
     def saw(self, client: Any) -> None:
         """An episode that has ended is scored no more."""
@@ -161,6 +187,12 @@ class EpisodePlayer(_OneEpisode):
             self.episode.saw(client.get("name"), client.get("version"))
         else:
             self.episode.saw()
+
+    def so_far(self, handle: str) -> dict[str, Any]:
+        """What the episode's policy has read last."""
+        if handle:
+            raise UnknownNameError("episode", handle, ())
+        return read_so_far(self.episode)
 
     async def call(self, name: str, arguments: Mapping[str, Any], key: str | None) -> CallResult:
         """The episode's answer."""
