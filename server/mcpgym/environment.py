@@ -204,6 +204,10 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
         """
         return {}
 
+    def remarks(self) -> Sequence[str]:
+        """What whoever checks it should know though it breaks no rule; ``mcpgym check`` shows it."""
+        return ()
+
     def gauges(self) -> Mapping[str, float]:
         """Numbers of this instance for ``/metrics``, by name (letters, digits and _), as they stand; must not wait."""
         return {}

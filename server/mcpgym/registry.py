@@ -1,6 +1,7 @@
 """Finding environments: the entry-point group ``mcpgym.environments``, ours and everybody's alike.
 
 While one is being written it needs no package: ``module:Class`` names a class in a file of the current folder.
+A server of one's own is named as ``fastmcp:module:factory`` or ``stdio:COMMAND`` (see :mod:`mcpgym.own_server`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pydantic
 
 from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError, UnknownNameError
+from mcpgym.own_server.naming import is_brought
 
 GROUP = "mcpgym.environments"
 
@@ -43,6 +45,10 @@ def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
         UnknownNameError: no installed package registers it.
         ConfigurationError: it is there, but cannot be imported or is no environment.
     """
+    if is_brought(name):
+        from mcpgym.own_server.specs import spec_class
+
+        return spec_class(name)
     entries = _entries()
     if ":" in name:
         return _load(name, _unregistered(name))

@@ -73,6 +73,7 @@ def check_environment(
 
 async def _check(make: Make, count: int, seed: int, second_process: bool, report: Report) -> None:
     environment = make()
+    report.notes += [str(remark) for remark in environment.remarks()]
     check_config(environment, report)
     check_schemas(environment, report)
     check_rubric(environment, report)
