@@ -18,8 +18,9 @@ class FastMCPEnvironment(OwnServerEnvironment[ConfigT]):
     """An environment over a FastMCP server, or one of the official SDK (``MCPServer``, low-level ``Server``).
 
     Give it a ``factory`` that makes one server for each episode, ``name``, ``tasks`` and rewards, whose parameter is
-    the :class:`~mcpgym.own_server.environment.ServerEpisode`. The factory gets what it asks for by the names of its parameters: ``seed``, ``task``,
-    ``config``; it may be ``async``, and may return a state for the rewards beside the server: ``return server, notes``.
+    the :class:`~mcpgym.own_server.environment.ServerEpisode`. The factory gets what it asks for by the names of its
+    parameters: ``seed``, ``task``, ``config``. It may be ``async``, and may return a state for the rewards beside the
+    server: ``return server, notes``.
     """
 
     factory: ClassVar[Callable[..., Any] | None] = None

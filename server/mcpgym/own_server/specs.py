@@ -18,8 +18,8 @@ from pydantic import Field
 from mcpgym.environment import Config, ConfigT
 from mcpgym.errors import ConfigurationError, ToolError
 from mcpgym.own_server.environment import OwnServerEnvironment, ServerEpisode
-from mcpgym.own_server.fastmcp_environment import FastMCPEnvironment
 from mcpgym.own_server.factories import checked_factory, named_object
+from mcpgym.own_server.fastmcp_environment import FastMCPEnvironment
 from mcpgym.own_server.naming import split_brought
 from mcpgym.own_server.rubric import named_rubric
 from mcpgym.own_server.stdio_environment import StdioEnvironment
