@@ -15,6 +15,7 @@ from mcpgym_clients import (
     connecting_commands,
     evaluation_commands,
     inspection_commands,
+    own_server_commands,
     plain,
     receipt_commands,
     replay_commands,
@@ -137,18 +138,23 @@ def serve(
     no_fast_lane: Annotated[
         bool, typer.Option("--no-fast-lane", help="Answer every request through the SDK (slower, same answers).")
     ] = False,
+    fastmcp: own_server_commands.FastMCP = None,
+    tasks: own_server_commands.Tasks = None,
+    rewards: own_server_commands.Rewards = None,
 ) -> None:
     """Serve environments over MCP: HTTP on loopback, or stdio.
 
     With --stdio and a task (--task, or --split and --index) the process is one episode.
     """
+    from mcpgym_clients.own_server import brought_config, factory_spec
     from mcpgym_clients.serve import ServeOptions, run
 
     work_begins()
 
+    served = [*(environments or []), *([factory_spec(fastmcp)] if fastmcp is not None else [])]
     code = run(
         ServeOptions(
-            environments=environments or [],
+            environments=served,
             host=host,
             port=port,
             allowed_hosts=allowed_host or [],
@@ -161,7 +167,7 @@ def serve(
             split=split,
             index=index,
             seed=seed,
-            config=config or [],
+            config=[*(config or []), *brought_config(served, tasks, rewards)],
             max_episodes=max_episodes,
             idle_seconds=idle_seconds,
             episode_urls_only=episode_urls_only,
@@ -231,6 +237,7 @@ for commands in (
     replay_commands,
     receipt_commands,
     inspection_commands,
+    own_server_commands,
     training_commands,
 ):
     commands.register(app)
