@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: $(VENV)/.installed
 	$(BIN)/mcpgym demo
 
-test: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.node
+test: $(VENV)/.installed-dev $(VENV)/.older-sdk $(VENV)/.browser $(VENV)/.node
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -53,6 +53,13 @@ $(VENV)/.browser: | $(VENV)/bin/python
 # Clients, conformance scenarios and packers that are written for Node.js; Node.js itself comes from a wheel.
 $(VENV)/.node: tests/node/package.json tests/node/package-lock.json | $(VENV)/.installed-dev
 	$(BIN)/python -m tests.node_tools
+
+# Clients that want an older MCP SDK than ours, in a virtual environment of their own.
+$(VENV)/.older-sdk: tests/real_clients/older_sdk.txt | $(VENV)/.installed-dev
+	$(BIN)/python -m venv --without-pip --clear $(VENV)/older-sdk
+	$(subst --python $(BIN)/,--python $(VENV)/older-sdk/bin/,$(UV)) -r $< || \
+		$(BIN)/python -m pip --python $(VENV)/older-sdk/bin/python install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

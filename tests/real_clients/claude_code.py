@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.real_clients.fake_messages_api import Brain, FakeMessagesAPI
+from tests.real_clients.clients import WAYS, CannotPlay, Client, Played, Seat
+from tests.real_clients.fake_messages_api import Block, Brain, FakeMessagesAPI, calls, results, says
+from tests.real_clients.programs.player import next_call
 
 SECONDS = 90
 
@@ -63,3 +66,49 @@ async def ask(
             raise
         assert process.returncode == 0, (out, err)
         return json.loads(out), api.requests
+
+
+def client() -> Client:
+    """Claude Code for the table: one run of the command line for each game."""
+
+    def version() -> str:
+        program = bundled()
+        assert program is not None
+        said = subprocess.run([program, "--version"], check=True, capture_output=True, text=True, timeout=60)
+        return f"claude {said.stdout.split()[0]}"
+
+    async def play(seats: Sequence[Seat]) -> Sequence[Played | Exception]:
+        done: list[Played | Exception] = []
+        for way in WAYS:  # nine at once would be too much for a small machine
+            games = [_play(seat) for seat in seats if seat.way == way]
+            for game in await asyncio.gather(*games, return_exceptions=True):
+                if isinstance(game, BaseException) and not isinstance(game, Exception):
+                    raise game
+                done.append(game)
+        return done
+
+    return Client(
+        "Claude Code", version, play, lambda: None if bundled() else "claude-agent-sdk brings none for this machine"
+    )
+
+
+async def _play(seat: Seat) -> Played:
+    """One game; ``seat`` is the configured server ``game``."""
+
+    def brain(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Sequence[Block]:
+        texts = results(messages)
+        wanted = next_call(seat.way, seat.task, seat.cells, texts)
+        return [says("Done.")] if wanted is None else [calls(f"mcp__game__{wanted[0]}", wanted[1], len(texts))]
+
+    command, *arguments = [*seat.command, ""]
+    reached = {"command": command, "args": arguments[:-1]} if seat.way == "stdio" else {"type": "http", "url": seat.url}
+    said, requests = await ask("Play.", {"game": reached}, brain, seat.home)
+    if not requests:
+        raise CannotPlay(f"no tools reached the model: {said.get('result')}")
+    tools = [
+        {"name": tool["name"], "description": tool["description"], "inputSchema": tool["input_schema"]}
+        | {key: value for key, value in tool.items() if key not in ("name", "description", "input_schema")}
+        for tool in requests[-1]["tools"]
+        if tool["name"].startswith("mcp__game__")
+    ]
+    return Played(tools, results(requests[-1]["messages"]))

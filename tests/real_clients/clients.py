@@ -1,15 +1,15 @@
 """The real clients that play our environments in tests: what each of them has to be able to do.
 
-To add a client: write an asynchronous function that sits on all the :class:`Seat` s it is given *at once*, plays each to
-its end with the client as it came from its registry, and says what reached the model; then add it to the list in :mod:`tests.real_clients.all_clients`.
-``python -m tests.real_clients NAME`` measures it and writes its row into docs/clients.md;
-``test_clients_play.py`` measures it anew and compares. Nothing in that table is written by hand.
+To add a client: write an asynchronous function that plays on all the seats it is given, those of one way at once, each
+to its end, with the client as it came from its registry, and that says what reached the model; then add it to the list
+in :mod:`tests.real_clients.all_clients`. ``python -m tests.real_clients NAME`` measures it and writes its rows into
+docs/clients.md; ``test_clients_play.py`` measures it anew and compares. No cell there is written by hand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,22 +22,22 @@ WAYS: tuple[Way, ...] = ("episode", "bare", "stdio")
 class Seat:
     """One game of tic-tac-toe to be played to its end.
 
-    By the way ``bare`` the first call is ``start_episode`` with ``task``, whose answer begins ``episode: HANDLE``; every
-    ``play`` then has that handle as its argument ``episode``. By the other ways ``play`` takes the position alone.
+    What the model calls next is in :func:`tests.real_clients.programs.player.next_call`: by the way ``bare`` it calls
+    ``start_episode`` first and gives the handle that it reads there to every ``play``.
 
     Attributes:
         way: how the game is reached.
-        url: where, for ``episode`` and ``bare``; None for ``stdio``.
-        command: the program and its arguments, for ``stdio``; None for the others.
+        url: where, for ``episode`` and ``bare``; empty for ``stdio``.
+        command: the program and its arguments, for ``stdio``; empty for the others.
         task: the id of the task (``test-3``); only ``bare`` has to give it.
-        cells: all nine cells in the order in which the model likes them: each turn it plays the first that is free.
-            :mod:`tests.real_clients.programs.player` does that.
+        cells: the cells in the order in which the model likes them. Its first move is the first of them, free or not
+            (9 is none at all: an error that the model has to read); then it plays the first that is free.
         home: a folder of this seat alone, for configuration files and logs.
     """
 
     way: Way
-    url: str | None
-    command: Sequence[str] | None
+    url: str
+    command: Sequence[str]
     task: str
     cells: Sequence[int]
     home: Path
@@ -45,23 +45,21 @@ class Seat:
 
 @dataclass(frozen=True)
 class Played:
-    """What reached the model in one game, as the client showed it.
+    """What reached the model in one game.
 
     Attributes:
-        tools: the tools on offer, each with ``name``, ``description`` and ``inputSchema`` (whatever the client calls that
-            member), unchanged; further members, such as ``strict``, are what the client adds. Tools that are the
-            client's own are left out.
+        tools: the tools on offer, each with ``name``, ``description`` and ``inputSchema`` (whatever the client calls
+            them) as the client gave them to the model; other members, such as ``strict``, are what the client adds.
+            Tools that are the client's own are left out.
         texts: the texts of the results of all calls, in order.
-        version: the client's version, as its package says.
     """
 
     tools: Sequence[Mapping[str, Any]]
     texts: Sequence[str]
-    version: str
 
 
 class CannotPlay(Exception):
-    """The client tried and could not; the text is what it measured, in a few words that the table repeats."""
+    """The client tried and could not; the text says what came of it, in a few words that the table repeats."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +68,13 @@ class Client:
 
     Attributes:
         name: as the table has it.
-        play: plays on all seats at once and answers in their order. It raises :class:`CannotPlay`, or whatever went wrong.
-        missing: why it cannot be run on this machine at all, or None. Such a row says "not run".
+        version: its package and the version of that, as they say themselves: ``fastmcp 4.2.3``.
+        play: plays on all seats and answers in their order: what was played, or what went wrong. Seats of one way are
+            played at once; the ways may come one after another.
+        missing: why it cannot be run on this machine at all, or None. Such a row says so.
     """
 
     name: str
-    play: Callable[[Sequence[Seat]], Awaitable[Sequence[Played]]]
-    missing: Callable[[], str | None] = field(default=lambda: None)
+    version: Callable[[], str]
+    play: Callable[[Sequence[Seat]], Awaitable[Sequence[Played | Exception]]]
+    missing: Callable[[], str | None] = lambda: None
