@@ -12,13 +12,12 @@ from typing import Any
 
 from mcpgym.messages import Message, ToolCall
 from mcpgym_rl.parse import load_object
-from mcpgym_rl.policies.chat_format import call_ids, sendable
+from mcpgym_rl.policies.chat_format import call_ids, plain_name, sendable
 from mcpgym_rl.policies.kept_turns import KeptTurns, Parts
 
 Block = dict[str, Any]
 
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
@@ -91,7 +90,7 @@ def _call(call: ToolCall, name: str) -> Block:
     return {
         "type": "tool_use",
         "id": name,
-        "name": _NO_NAME.sub("_", tool)[:128],
+        "name": plain_name(tool, 128),
         "input": load_object(arguments),
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -16,6 +17,8 @@ from mcpgym.messages import Message, ToolCall, assistant, tool_call
 from mcpgym_rl.parse import load_object, write_text
 
 Mode = Literal["native", "guided", "text"]
+
+_ODD = re.compile(r"[^a-zA-Z0-9_-]")
 
 TEXT_RULES = """You can use tools. They are described inside <tools></tools>, one JSON object a line:
 <tools>
@@ -86,6 +89,11 @@ def sendable(call: ToolCall) -> tuple[str, str]:
     except ValueError:
         arguments = json.dumps({"malformed": arguments}) if arguments.strip() else "{}"
     return name if name.strip() else "unnamed", arguments
+
+
+def plain_name(name: str, longest: int) -> str:
+    """A tool's name as APIs take it that know letters, digits, ``_`` and ``-``; a model may make others up."""
+    return _ODD.sub("_", name)[:longest]
 
 
 def plain_messages(

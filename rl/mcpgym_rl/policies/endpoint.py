@@ -253,7 +253,7 @@ class EndpointSession(abc.ABC):
     def _refused(self, status: int, body: Any, code: Any) -> PolicyError:
         policy = self._policy
         text = policy.without_key(said(body))
-        inner = body.get("error") if isinstance(body, dict) else None
+        inner = body.get("error", body) if isinstance(body, dict) else None  # one SDK gives its inside alone
         words = f"{code} {inner.get('type') if isinstance(inner, dict) else ''} {text}"
         if status in (400, 413) and _TOO_LONG.search(words):
             return ContextFull(text)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mcpgym.messages import Message, assistant, tool_call
 from mcpgym_rl.parse import read_text
 from mcpgym_rl.policies.asking import Asking, usage_of
-from mcpgym_rl.policies.chat_format import call_ids, guided_schema, plain_messages, read_guided, sendable
+from mcpgym_rl.policies.chat_format import call_ids, guided_schema, plain_messages, plain_name, read_guided, sendable
 from mcpgym_rl.policies.endpoint import EndpointPolicy, EndpointSession, body_of, said
 from mcpgym_rl.policies.kept_turns import KeptTurns, Parts
 from mcpgym_rl.policies.openai_chat import connect_openai
@@ -200,6 +200,7 @@ def _turn(message: Message, parts: Parts | None, names: Sequence[str]) -> list[I
     calls = []
     for call, name in zip(message.get("tool_calls", ()), names, strict=True):
         tool, arguments = sendable(call)
+        tool = plain_name(tool, 64)
         calls.append({"type": "function_call", "call_id": name, "name": tool, "arguments": arguments})
     if parts is None:
         said_before: list[Item] = [{"role": "assistant", "content": message["content"]}] if message["content"] else []
