@@ -54,7 +54,7 @@ def describe(environment: Environment[Any, Any, Any]) -> dict[str, Any]:
             name: {"weight": item.weight, "low": item.low, "high": item.high, "description": item.description}
             for name, item in environment.rewards.items()
         },
-        "config": {name: _field(field, schema) for name, field in schema.get("properties", {}).items()},
+        "config": _fields(schema, schema),
         "reference_policies": sorted(environment.reference_policies()),
     }
 
@@ -64,6 +64,18 @@ def _describe_or_say_why(name: str) -> dict[str, Any]:
         return describe(environment_class(name)())
     except (Exception, SystemExit) as error:  # another package's fault, whatever it is, must not hide the rest
         return {"name": name, "error": str(error) or type(error).__name__}
+
+
+def _fields(section: Mapping[str, Any], schema: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The fields by name; those of a combination's members with the member's name in front."""
+    found: dict[str, Any] = {}
+    for name, field in section.get("properties", {}).items():
+        inner = schema["$defs"][field["$ref"].rsplit("/", 1)[-1]] if "$ref" in field else {}
+        if "properties" in inner:
+            found |= _fields(inner, schema, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = _field(field, schema)
+    return found
 
 
 def _field(field: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,16 +10,26 @@ from mcpgym_clients.failures import UsageProblem
 def parse_config(options: Iterable[str], environments: Sequence[str]) -> dict[str, dict[str, str]]:
     """The options of each environment in ``environments``.
 
-    ``key=value`` belongs to the only environment there is; with several, ``environment.key=value`` says whose it is.
+    ``key=value`` belongs to the only environment there is; with several, ``environment.key=value`` says whose it is. Of
+    a combination, ``member.key=value`` is a field of a member's.
 
     Raises:
         UsageProblem: it is not said whose option it is, or the environment is not among them.
         ConfigurationError: an option has no ``=``, or a key comes twice.
     """
+    from mcpgym.combined.naming import is_combined
     from mcpgym.registry import parse_options
 
     whose: dict[str, list[str]] = {name: [] for name in environments}
     for option in options:
+        key = option.partition("=")[0].strip()
+        combined = [name for name in environments if is_combined(name)]
+        if named := [name for name in combined if option.strip().startswith(f"{name}.")]:
+            whose[max(named, key=len)].append(option.strip()[len(max(named, key=len)) + 1 :])
+            continue
+        if "." in key and len(environments) == len(combined) == 1:
+            whose[environments[0]].append(option)
+            continue
         prefix, dot, rest = option.strip().partition(".")
         if "=" in prefix:  # the dot belongs to the value
             prefix, dot = "", ""

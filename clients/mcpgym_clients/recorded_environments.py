@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError
-from mcpgym.registry import environment_names, load_environment
+from mcpgym.registry import environment_names, is_installed, load_environment
 from mcpgym_rl.traces import Trace
 
 
@@ -37,7 +37,7 @@ def recorded_environments(
     for name in sorted(names):
         if name in given:
             found[name] = given[name]
-        elif name in installed:
+        elif is_installed(name):
             with contextlib.suppress(ConfigurationError) if optional else contextlib.nullcontext():
                 found[name] = load_environment(name)
         elif not optional:

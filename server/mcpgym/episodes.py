@@ -29,7 +29,7 @@ from mcpgym.errors import (
     UnknownNameError,
 )
 from mcpgym.guests import Guests
-from mcpgym.registry import configure, load_environment
+from mcpgym.registry import configure, load_environment, merged_config
 from mcpgym.tasks import Task
 from mcpgym.threads import ToolThreads
 
@@ -115,7 +115,7 @@ class Episodes:
         served = self.environments[name]
         if not config:
             return served
-        merged = {**served.config.model_dump(exclude_unset=True), **config}
+        merged = merged_config(type(served), served.config.model_dump(exclude_unset=True), config)
         key = (name, json.dumps(merged, sort_keys=True, default=repr))
         if key not in self._configured:
             self._configured[key] = configure(type(served), merged)

@@ -2,6 +2,7 @@
 
 While one is being written it needs no package: ``module:Class`` names a class in a file of the current folder.
 A server of one's own is named as ``fastmcp:module:factory`` or ``stdio:COMMAND`` (see :mod:`mcpgym.own_server`).
+Several in one episode are named together, ``a+b`` or a file that describes them (see :mod:`mcpgym.combined`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 
 import pydantic
 
-from mcpgym.environment import Environment
+from mcpgym.combined.naming import is_combined, is_file, split_spec
+from mcpgym.environment import Config, Environment
 from mcpgym.errors import ConfigurationError, UnknownNameError
 from mcpgym.own_server.naming import is_brought
 
@@ -39,7 +41,7 @@ def environment_names() -> list[str]:
 
 
 def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
-    """The class that is registered as ``name``, or that ``name`` spells out as ``module:Class``.
+    """The class that is registered as ``name``, or that ``name`` spells out as ``module:Class``, ``a+b`` or ``a.toml``.
 
     Raises:
         UnknownNameError: no installed package registers it.
@@ -49,6 +51,10 @@ def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
         from mcpgym.own_server.specs import spec_class
 
         return spec_class(name)
+    if is_combined(name):
+        from mcpgym.combined.making import combined_class, read_file
+
+        return combined_class(read_file(name)[0] if is_file(name) else name)
     entries = _entries()
     if ":" in name:
         return _load(name, _unregistered(name))
@@ -97,21 +103,35 @@ def _load(name: str, entry: EntryPoint) -> type[Environment[Any, Any, Any]]:
 def load_environment(name: str, config: Mapping[str, Any] | None = None) -> Environment[Any, Any, Any]:
     """An instance of the environment ``name`` under ``config`` (field name to value; text is converted).
 
+    Fields of a combination's members are ``mount.field``, or a mapping for each member. What a file says of them holds
+    where ``config`` says nothing.
+
     Raises:
         UnknownNameError: no such environment, or no such field.
         ConfigurationError: a value does not fit its field.
     """
-    return configure(environment_class(name), config or {})
+    cls, config = environment_class(name), config or {}
+    if is_file(name):
+        from mcpgym.combined.making import read_file
+
+        config = merged_config(cls, read_file(name)[1], config)
+    return configure(cls, config)
+
+
+def is_installed(name: str) -> bool:
+    """Whether ``name`` is an installed environment's, or names a combination of such; nothing is imported."""
+    if not is_combined(name) or is_file(name):
+        return name in _entries()
+    try:
+        return all(member.environment in _entries() for member in split_spec(name))
+    except ConfigurationError:
+        return False
 
 
 def configure(cls: type[Environment[Any, Any, Any]], config: Mapping[str, Any]) -> Environment[Any, Any, Any]:
     """An instance of ``cls`` under ``config``; errors as in :func:`load_environment`."""
-    fields = cls.config_class.model_fields
-    for key in config:
-        if key not in fields:
-            raise UnknownNameError(f"configuration field of {cls.name}", key, fields)
     try:
-        made = cls.config_class.model_validate(dict(config))
+        made = cls.config_class.model_validate(_nested(cls.config_class, config, cls.name))
     except pydantic.ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, item['loc'])) or 'configuration'}: {item['msg']}, not {item['input']!r}"
@@ -121,6 +141,56 @@ def configure(cls: type[Environment[Any, Any, Any]], config: Mapping[str, Any]) 
         )
         raise ConfigurationError(f"{cls.name}: {problems}") from None
     return cls(made)
+
+
+def merged_config(
+    cls: type[Environment[Any, Any, Any]], config: Mapping[str, Any], changes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """``config`` of ``cls`` with the fields in ``changes`` changed; of a section, only those that are named.
+
+    Raises:
+        UnknownNameError: there is no such field.
+    """
+    fields = cls.config_class
+    return _merged(_nested(fields, config, cls.name), _nested(fields, changes, cls.name), fields)
+
+
+def _merged(config: Mapping[str, Any], changes: Mapping[str, Any], fields: type[Config]) -> dict[str, Any]:
+    found = {**config, **changes}
+    for key, section in _sections(fields).items():
+        if isinstance(old := config.get(key), Mapping) and isinstance(new := changes.get(key), Mapping):
+            found[key] = _merged(old, new, section)
+    return found
+
+
+def _nested(fields: type[Config], config: Mapping[str, Any], whose: str) -> dict[str, Any]:
+    """``config`` with ``section.field`` put into its section.
+
+    Raises:
+        UnknownNameError: there is no such field.
+    """
+    sections = _sections(fields)
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        name, dot, rest = key.partition(".")
+        if name not in fields.model_fields or (dot and name not in sections):
+            raise UnknownNameError(f"configuration field of {whose}", key, fields.model_fields)
+        given = {rest: value} if dot else value
+        if name in sections and isinstance(given, Mapping):
+            given = _nested(sections[name], given, f"{whose}: {name}")
+            if isinstance(before := found.get(name), Mapping):
+                given = _merged(before, given, sections[name])
+        found[name] = given
+    return found
+
+
+def _sections(fields: type[Config]) -> dict[str, type[Config]]:
+    """The fields that are configurations themselves: those of a combination's members."""
+    return {
+        name: field.annotation
+        for name, field in fields.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Config)
+    }
 
 
 def parse_options(options: Iterable[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from rich.syntax import Syntax
 
+from mcpgym.server_names import server_name
 from mcpgym_clients.connecting.known_clients import CLIENTS, KnownClient, Machine, Server, known_client
 from mcpgym_clients.connecting.merging import Merged, merge, snippet
 from mcpgym_clients.console import escaped, out
@@ -49,7 +50,7 @@ def run(options: ConnectOptions) -> None:
             "Connectors"
         )
     entry = client.entry(server)
-    name = options.name or "-".join(options.environments) or "mcpgym"
+    name = options.name or server_name("-".join(options.environments))
     path = _file(client, options)
     if not options.write:
         _show(client, path, snippet(client, name, entry))
@@ -80,7 +81,10 @@ def server_of(options: ConnectOptions, here: Path) -> Server:
     if not options.environments:
         raise UsageProblem("name an environment, or a running server with --url; mcpgym list shows what there is")
     _load(options)
-    words = ["serve", *options.environments, "--stdio"]
+    from mcpgym.combined.naming import is_file
+
+    named = [str(here / name) if is_file(name) else name for name in options.environments]
+    words = ["serve", *named, "--stdio"]
     for name, value in bound.items():
         words += [name, str(value)] if value is not None else []
     for pair in options.config:

@@ -195,10 +195,13 @@ def is_url(text: str) -> bool:
 
 
 def is_environment(words: Sequence[str]) -> bool:
-    """Whether what was typed names an environment: one word that is installed, or ``module:Class``."""
+    """Whether what was typed names an environment: one word that is installed, ``module:Class``, or several as one."""
+    from mcpgym.combined.naming import is_combined
     from mcpgym.registry import environment_names
 
-    return len(words) == 1 and (words[0] in environment_names() or (":" in words[0] and not is_url(words[0])))
+    return len(words) == 1 and (
+        words[0] in environment_names() or ((":" in words[0] or is_combined(words[0])) and not is_url(words[0]))
+    )
 
 
 def _versions() -> dict[str, str]:

@@ -33,7 +33,7 @@ from mcpgym.check.rules_texts import check_mentions, check_secrets
 from mcpgym.check.rules_tree import check_tree
 from mcpgym.check.second_process import check_process
 from mcpgym.environment import Environment
-from mcpgym.registry import configure, environment_class
+from mcpgym.registry import configure, load_environment, merged_config
 from mcpgym.tasks import derive_seed
 
 __all__ = ["RULES", "CheckFailed", "Finding", "Report", "check_environment"]
@@ -125,7 +125,7 @@ def _maker(
 ) -> Make:
     if isinstance(environment, Environment):
         served = environment
-        merged = {**served.config.model_dump(exclude_unset=True), **config}
+        merged = merged_config(type(served), served.config.model_dump(exclude_unset=True), config)
 
         def again() -> Environment[Any, Any, Any]:
             try:
@@ -134,8 +134,9 @@ def _maker(
                 return served
 
         return again
-    cls = environment_class(environment) if isinstance(environment, str) else environment
-    return lambda: configure(cls, config)
+    if isinstance(environment, str):
+        return lambda: load_environment(environment, config)
+    return lambda: configure(environment, config)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,8 @@ from mcpgym.asking import settle
 from mcpgym.check.plays import Act, Place, Plan, Play, Player, at_once, interleave, play
 from mcpgym.check.report import Report
 from mcpgym.check.rules_tasks import Make, compare_snapshots, snapshot
+from mcpgym.combined.environment import CombinedEnvironment
+from mcpgym.combined.naming import SEPARATOR
 from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes
 
@@ -134,7 +137,12 @@ async def check_invalid(make: Make, planned: Planned, first: Sequence[Play], rep
     environment = make()
     for before, (place, plan) in zip(first, planned, strict=True):
         mixed: list[Act] = []
+        turns = Counter[str]()
+        limits = _limits(environment)
         for act in plan:
+            turns.update(list(limits) if act.name is None else [act.name.partition(SEPARATOR)[0]] * 2)
+            if any(turns[mount] >= limit for mount, limit in limits.items()):
+                break  # the wrong calls would end a part of it, as they end an episode
             if act.name is not None:
                 mixed.append(Act(act.name, {"no_such_parameter": len(mixed)}))
             mixed.append(act)
@@ -149,6 +157,14 @@ async def check_invalid(make: Make, planned: Planned, first: Sequence[Play], rep
                 report.add("invalid-arguments", problem, str(place), fix)
                 break
     report.episodes += len(planned)
+
+
+def _limits(environment: Environment[Any, Any, Any]) -> dict[str, int]:
+    """The turns that each part of a combination may have, by its mount; none of any other environment."""
+    if not isinstance(environment, CombinedEnvironment):
+        return {}
+    limits = {mount: member.max_turns for mount, member in environment.members.items()}
+    return {mount: limit for mount, limit in limits.items() if limit is not None}
 
 
 @contextmanager

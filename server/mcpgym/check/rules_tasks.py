@@ -12,6 +12,7 @@ from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError, UnknownNameError
 from mcpgym.messages import message_fault
 from mcpgym.schema import schema_faults
+from mcpgym.server_names import server_name
 from mcpgym.tasks import Task
 
 SAMPLE = 300
@@ -48,7 +49,7 @@ def check_config(environment: Environment[Any, Any, Any], report: Report) -> Non
 def check_schemas(environment: Environment[Any, Any, Any], report: Report) -> None:
     """Tool listings are at the fixed point, also after what the class did to them."""
     for tool in environment.tools.values():
-        for fault in schema_faults(environment.name, tool.listing):
+        for fault in schema_faults(server_name(environment.name), tool.listing):
             report.add("schemas", fault, f"tool {tool.name}", "let @tool make the listing; do not change it afterwards")
 
 

@@ -41,7 +41,7 @@ def check_mentions(environment: Environment[Any, Any, Any], plays: Sequence[Play
         for message in one.transcript:
             if message["role"] in {"system", "user"}:
                 texts.setdefault(f"{message['role']} message of {one.place}", message["content"])
-    known = set(environment.tools)
+    known = {*environment.tools, *(name.partition("__")[2] for name in environment.tools if "__" in name)}
     parameters = {name for tool in environment.tools.values() for name in tool.parser.schema["properties"]}
     for where, text in texts.items():
         for name in mentioned_tools(text, known, parameters):
