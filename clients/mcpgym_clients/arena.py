@@ -12,6 +12,7 @@ from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes
 from mcpgym.errors import ConfigurationError
 from mcpgym.registry import load_environment
+from mcpgym_clients.agents.lane import AgentLane
 from mcpgym_clients.connection import own_server, running_server
 from mcpgym_clients.console import warn
 from mcpgym_clients.eval_options import EvalOptions
@@ -56,19 +57,26 @@ async def open_arena(options: EvalOptions, *, signed: bool = False) -> AsyncIter
                 local = load_environment(options.environment, config)
             name = options.environment if local is None else local.name
             control = await stack.enter_async_context(running_server(options.server, options.secret_file))
-            if local is not None and ":" not in options.policy:
+            if local is not None and options.agent is None and ":" not in options.policy:
                 await _warn_of_another_version(control, local, options.policy)
         else:
             local = load_environment(options.environment, config)
             name, config = local.name, {}
             signer = own_signer() if signed else None
             if options.lane_name == "mcp":
-                control = await stack.enter_async_context(own_server(local, signer=signer))
+                alone = options.agent is not None
+                control = await stack.enter_async_context(own_server(local, signer=signer, closed=alone))
             else:
                 control = LocalControl(Episodes({name: local}), signer=signer)
-        lane = McpLane(control) if options.lane_name == "mcp" else ControlLane(control)
+        lane = _lane(options, control)
         stack.push_async_callback(lane.aclose)
         yield Arena(control, lane, name, config, local)
+
+
+def _lane(options: EvalOptions, control: ControlPlane) -> ControlLane:
+    if options.agent is not None:
+        return AgentLane(control, options.max_turns)
+    return McpLane(control) if options.lane_name == "mcp" else ControlLane(control)
 
 
 async def _warn_of_another_version(control: ControlPlane, local: Environment[Any, Any, Any], policy: str) -> None:

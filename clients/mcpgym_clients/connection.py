@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpgym.control import ControlPlane, LocalControl
 from mcpgym.environment import Environment
-from mcpgym.episodes import Episodes
+from mcpgym.episodes import Episodes, Limits
 
 if TYPE_CHECKING:
     from mcpgym.receipts import Signer
@@ -36,13 +36,20 @@ async def running_server(address: str, secret_file: Path | None) -> AsyncIterato
 
 @asynccontextmanager
 async def own_server(
-    *environments: Environment[Any, Any, Any], signer: Signer | None = None
+    *environments: Environment[Any, Any, Any],
+    signer: Signer | None = None,
+    limits: Limits | None = None,
+    closed: bool = False,
 ) -> AsyncIterator[ControlPlane]:
-    """The control plane of a server in this process; its players' URLs are on loopback, at a free port."""
+    """The control plane of a server in this process; its players' URLs are on loopback, at a free port.
+
+    With ``closed``, players can start no episodes of their own, and its secret is one that nobody was ever told.
+    """
+    from mcpgym.control_plane.secret import new_secret
     from mcpgym.serving import serving
 
-    episodes = Episodes({environment.name: environment for environment in environments})
-    async with serving(episodes) as server:
+    episodes = Episodes({environment.name: environment for environment in environments}, limits)
+    async with serving(episodes, bare=not closed, secret=new_secret() if closed else None) as server:
         yield _Lent(episodes, server.url, signer)
 
 

@@ -13,6 +13,10 @@ from mcpgym_clients.failures import UsageProblem
 from mcpgym_rl.policies.endpoint import without_password
 
 DEFAULT_TASKS = 100
+LOOP = "loop"
+"""What ``--agent`` calls our own loop, which is no product."""
+AGENTS_AT_ONCE = 4
+"""How many agent products play at once where nothing is said: each is a process of some hundred megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,9 @@ class EvalOptions:
     With ``fewer``, a split that has not so many ``tasks`` is played whole. ``timeout`` is of one episode, in seconds;
     ``rate_limit`` in requests per minute; ``max_cost`` in US dollars; ``resume`` is the folder of a run to go on with.
     ``success`` is the reward from which an episode passes; None for what :class:`~mcpgym_clients.summary.Summary` says.
-    ``exact`` is whether the exact value is wanted; None where it costs no turn of the policy.
+    ``exact`` is whether the exact value is wanted; None where it costs no turn of the policy. ``agent`` is the product
+    that plays, with the model that ``policy`` names (empty for a command without one); None for our own loop.
+    ``agent_python`` and ``agent_env`` are for some of them: an interpreter, and names of variables.
 
     Raises:
         UsageProblem: a number is none that can be.
@@ -56,16 +62,30 @@ class EvalOptions:
     resume: Path | None = None
     success: float | None = None
     exact: bool | None = None
+    agent: str | None = None
+    agent_python: Path | None = None
+    agent_env: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("tasks", "repeats", "concurrency", "timeout", "rate_limit", "max_cost", "max_total_tokens"):
             value = getattr(self, name)
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise UsageProblem(f"--{name.replace('_', '-')} must be a number above 0, not {value}")
+        self._check_agent()
         if self.exact and (self.max_cost is not None or self.max_total_tokens is not None):
             raise UsageProblem("--exact asks the policy at every position of the game, and no budget counts that")
         if self.success is not None and not math.isfinite(self.success):
             raise UsageProblem(f"--success must be a reward, not {self.success}")
+
+    def _check_agent(self) -> None:
+        if self.agent is None:
+            if self.agent_python is not None or self.agent_env:
+                raise UsageProblem("--agent-python and --agent-env belong to --agent, which is not given")
+            return
+        ours = ("lane", "tool_mode", "think", "temperature", "max_tokens", "retries", "rate_limit", "exact")
+        if given := [name for name in ours if getattr(self, name)]:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise UsageProblem(f"{names}: that is for our own loop; {self.agent.partition(':')[0]} has its own")
 
     @property
     def planned(self) -> int:
@@ -98,21 +118,24 @@ class EvalOptions:
     @property
     def lane_name(self) -> str:
         """How calls travel: ``mcp`` or ``control``."""
-        return self.lane or ("control" if self.server is None else "mcp")
+        return self.lane or ("control" if self.server is None and self.agent is None else "mcp")
 
     def command(self) -> str:
         """What to type for the same run."""
-        words = ["mcpgym", "eval", self.environment, "--policy", self.policy_name, "--split", self.split]
+        words = ["mcpgym", "eval", self.environment, *(["--policy", self.policy_name] if self.policy else [])]
+        words += ["--split", self.split]
         words += ["-n", str(self.tasks), "-r", str(self.repeats), "--seed", str(self.seed)]
         words += ["--concurrency", str(self.concurrency)]
         for option in self.config:
             words += ["--config", option]
         for name in (
             *("server", "lane", "tool_mode", "temperature", "max_tokens", "max_turns", "timeout", "retries"),
-            *("rate_limit", "max_cost", "max_total_tokens", "prices", "success"),
+            *("rate_limit", "max_cost", "max_total_tokens", "prices", "success", "agent", "agent_python"),
         ):
             if (value := getattr(self, name)) is not None:
                 words += [f"--{name.replace('_', '-')}", without_password(str(value))]
+        for name in self.agent_env:
+            words += ["--agent-env", name]
         words += ["--think"] if self.think else []
         words += [] if self.exact is None else ["--exact" if self.exact else "--no-exact"]
         return shlex.join(words)

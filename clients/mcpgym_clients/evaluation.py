@@ -15,7 +15,8 @@ from typing import Any
 
 from mcpgym import __version__
 from mcpgym.environment import Environment
-from mcpgym_clients.arena import open_arena, require_tasks
+from mcpgym_clients.agents.shielding import shielded
+from mcpgym_clients.arena import Arena, open_arena, require_tasks
 from mcpgym_clients.console import escaped, out, talk, warn
 from mcpgym_clients.eval_options import EvalOptions
 from mcpgym_clients.exact_values import exact_values, require_exact
@@ -42,6 +43,9 @@ from mcpgym_rl.run import EpisodeSpec
 from mcpgym_rl.run import run as run_rollouts
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceWriter
+
+AGENT = ("name", "version", "model")
+"""What a summary says of the agent product that played."""
 
 
 class Evaluation:
@@ -225,6 +229,7 @@ class Evaluation:
             "config": dict(first.config) if first else dict(parse_config(options.config, [options.environment])),
             "policy": first.policy if first else options.policy_name,
             "policy_options": options.policy_options,
+            "agent": None if first is None or not first.agent else {name: first.agent.get(name) for name in AGENT},
             "split": options.split,
             "n": options.tasks,
             "repeats": options.repeats,
@@ -262,7 +267,8 @@ def run(options: EvalOptions) -> int:
     def begin(options: EvalOptions, spending: Spending, about: RunFile) -> Evaluation:
         nonlocal evaluation
         if options.resume is None:
-            words = (options.environment, options.policy.partition("@")[0])
+            who = options.policy if options.agent is None else about.policy
+            words = (options.environment, who.partition("@")[0])
             folder = run_folder(options.out, *words, overwrite=options.overwrite)
         else:
             folder, there = options.resume, read_run_file(options.resume)
@@ -329,6 +335,18 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+async def _player(options: EvalOptions, arena: Arena) -> tuple[Policy, Mapping[str, Any]]:
+    """Who plays, and what makes it another player than its name says."""
+    if options.agent is None:
+        return make_policy(options.policy, arena.environment, **options.policy_options), options.policy_options
+    from mcpgym_clients.agents.making import make_agent
+
+    made = await make_agent(
+        options.agent, options.policy, arena.environment, options.agent_python, tuple(options.agent_env)
+    )
+    return made, {"agent_version": made.version}
+
+
 async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions, Spending, RunFile], Evaluation]) -> None:
     task = asyncio.current_task()
     assert task is not None
@@ -337,8 +355,8 @@ async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions, Spending
     async with open_arena(options, signed=True) as arena:
         tasks = await require_tasks(arena, options.split, options.tasks, fewer=options.fewer)
         options = replace(options, tasks=tasks)
-        policy = make_policy(options.policy, arena.environment, **options.policy_options)
-        arena.lane.claims = claims(policy.name, {**options.policy_options, "max_turns": options.max_turns})
+        policy, about = await _player(options, arena)
+        arena.lane.claims = claims(policy.name, {**about, "max_turns": options.max_turns})
         try:
             if options.exact:
                 require_exact(policy, arena.environment)
@@ -350,7 +368,8 @@ async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions, Spending
             if evaluation.found:
                 left = options.planned - evaluation.found
                 talk().print(f"{evaluation.found} of {options.planned} episodes have a score; {left} are to be played")
-            await evaluation.play(policy, arena.lane, arena.name, arena.config, limits)
+            with contextlib.nullcontext() if options.agent is None else shielded():
+                await evaluation.play(policy, arena.lane, arena.name, arena.config, limits)
             await evaluation.work_out(policy, arena.environment)
         finally:
             await policy.aclose()

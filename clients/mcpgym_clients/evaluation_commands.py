@@ -119,17 +119,36 @@ def evaluate(
     resume: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Go on with the run in it; its options need not be given.")
     ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGENT",
+            help="Who plays with the model: loop (ours, the default), claude-code, openai-agents, codex, gemini, or "
+            "'command:PROGRAM {url} {prompt_file}'.",
+        ),
+    ] = None,
+    agent_python: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="A Python that has openai-agents, if this one has not.")
+    ] = None,
+    agent_env: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A variable of yours that command:… is to have.")
+    ] = None,
 ) -> None:
     """Evaluate a policy; write traces.jsonl and summary.json, print the table."""
-    from mcpgym_clients.eval_options import DEFAULT_TASKS, EvalOptions
+    from mcpgym_clients.eval_options import AGENTS_AT_ONCE, DEFAULT_TASKS, LOOP, EvalOptions
     from mcpgym_clients.evaluation import run
     from mcpgym_clients.failures import UsageProblem
     from mcpgym_clients.run_file import going_on
 
     work_begins()
 
-    if resume is None and (environment is None or policy is None):
+    given = {name for name in context.params if str(context.get_parameter_source(name)).endswith("COMMANDLINE")}
+    agent = None if agent == LOOP else agent
+    nameless = agent is not None and agent.startswith("command:")  # its model may be its own affair
+    if resume is None and (environment is None or (policy is None and not nameless)):
         raise UsageProblem("name an environment and a policy (mcpgym eval ENV --policy POLICY), or --resume FOLDER")
+    if agent is not None and "concurrency" not in given:
+        concurrency = AGENTS_AT_ONCE
     options = EvalOptions(
         environment=environment or "",
         policy=policy or "",
@@ -158,9 +177,11 @@ def evaluate(
         prices=prices,
         success=success,
         exact=exact,
+        agent=agent,
+        agent_python=agent_python,
+        agent_env=agent_env or [],
     )
     if resume is not None:
-        given = {name for name in context.params if str(context.get_parameter_source(name)).endswith("COMMANDLINE")}
         options = going_on(resume, options, given)
     raise typer.Exit(run(options))
 

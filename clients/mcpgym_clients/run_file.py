@@ -28,7 +28,7 @@ SCHEMA = "mcpgym.run/1"
 
 OPERATIONAL = frozenset(
     {"concurrency", "server", "secret_file", "lane", "timeout", "retries", "rate_limit"}
-    | {"max_cost", "max_total_tokens", "prices", "success", "exact"}
+    | {"max_cost", "max_total_tokens", "prices", "success", "exact", "agent_python", "agent_env"}
 )
 """Options that say how a run is carried out, not what it is: they may be given anew when it goes on."""
 _NOT_KEPT = frozenset({"out", "overwrite", "fewer", "resume"})
@@ -40,7 +40,8 @@ class RunFile:
 
     ``environment`` is the environment's own name and ``policy`` the policy's; ``policy_hash`` is of a script or of
     weights, None where there are none. ``config`` is the whole configuration of its episodes, None where only a server
-    knows it. ``started`` and ``resumed`` are times, UTC.
+    knows it. ``started`` and ``resumed`` are times, UTC. ``agent_version`` is of the agent product that plays, where
+    one does and says it.
     """
 
     options: EvalOptions
@@ -53,6 +54,7 @@ class RunFile:
     resumed: Sequence[str] = ()
     policy: str = ""
     config: Mapping[str, Any] | None = None
+    agent_version: str | None = None
 
     def write(self, folder: Path) -> None:
         """Write it into the run's folder."""
@@ -62,7 +64,7 @@ class RunFile:
             del options[name]
         for name in ("policy", "server"):
             options[name] = None if options[name] is None else without_password(options[name])
-        for name in ("secret_file", "prices"):
+        for name in ("secret_file", "prices", "agent_python"):
             options[name] = None if options[name] is None else str(Path(options[name]).absolute())
         write_atomically(folder / RUN, made)
 
@@ -84,6 +86,7 @@ async def describe(options: EvalOptions, arena: Arena, policy: Policy) -> RunFil
         now(),
         policy=policy.name,
         config=None if own is None else own.model_dump(mode="json"),
+        agent_version=getattr(policy, "version", None) if options.agent is not None else None,
     )
 
 
@@ -155,6 +158,7 @@ def check_same(folder: Path, there: RunFile, here: RunFile) -> None:
         "environment": "the environment is {here} here, and was {there} when the run began",
         "environment_version": "the environment has version {here} now, and had {there} when the run began",
         "schema_hash": "the environment's tools are not those the run began with (schema hash {here}, not {there})",
+        "agent_version": "the agent has version {here} now, and had {there} when the run began",
         "policy_hash": "the policy's file is not the one the run began with (hash {here}, not {there})",
     }
     for name, text in named.items():

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from mcpgym.calls import CallResult
+from mcpgym.calls import CallRecord, CallResult
 from mcpgym.control import Call, ControlPlane, EpisodeStatus, OpenedEpisode
 from mcpgym.errors import ConfigurationError, EpisodeError
 from mcpgym.messages import Message
@@ -34,6 +34,10 @@ class EpisodeLane(Protocol):
 
     async def status(self) -> EpisodeStatus:
         """Where the episode stands, and why it ended if it did."""
+        ...
+
+    async def calls(self) -> list[CallRecord]:
+        """Every call that the episode has answered, whoever sent it."""
         ...
 
     async def score(self, messages: Sequence[Message]) -> Score:
@@ -118,6 +122,10 @@ class ControlEpisode:
     async def respond(self, messages: Sequence[Message]) -> list[Message] | None:
         """What the environment says as the user; None ends the rollout."""
         return await self.control.respond(self.opened.token, messages)
+
+    async def calls(self) -> list[CallRecord]:
+        """Every call that the episode has answered."""
+        return await self.control.calls(self.opened.token)
 
     async def status(self) -> EpisodeStatus:
         """Where the episode stands."""
