@@ -92,7 +92,7 @@ async def _run(python: Path, file: str, seats: Mapping[str, Seat], model: str) -
     process = await asyncio.create_subprocess_exec(
         python,
         PROGRAMS / file,
-        env={**_without_proxies(), "PYTHONUTF8": "1"},
+        env={**without_keys(), "PYTHONUTF8": "1"},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -115,8 +115,8 @@ def _played(answer: Mapping[str, Any]) -> Played | Exception:
     return RuntimeError(answer["error"]) if "error" in answer else Played(answer["tools"], answer["texts"])
 
 
-def _without_proxies() -> dict[str, str]:
-    """Everything is on this machine: a proxy would only be in the way. No key of the user's either."""
+def without_keys() -> dict[str, str]:
+    """This process's environment, without proxies, which would only be in the way, and without keys of the user's."""
     return {
         name: value
         for name, value in os.environ.items()

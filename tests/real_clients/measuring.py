@@ -17,10 +17,10 @@ from typing import Any
 from tests.real_clients.clients import WAYS, CannotPlay, Client, Played, Seat, Way
 from tests.real_clients.listing_toy import ListingToy
 from tests.real_clients.programs.player import next_call
+from tests.real_clients.remembering import Remembering
 from tests.real_clients.schema_differences import additions, differences, prefix_of
 
 from mcpgym.control import Call, LocalControl, OpenedEpisode
-from mcpgym.episode import Episode
 from mcpgym.episodes import Episodes, listings
 from mcpgym.registry import load_environment
 from mcpgym.rewards import Score
@@ -68,21 +68,9 @@ class Row:
     answers: Sequence[str]
 
 
-class _Remembering(Episodes):
-    """Episodes that can be looked up by task, also those that players started."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.opened: list[Episode] = []
-
-    async def open(self, *given: Any, **named: Any) -> Episode:
-        self.opened.append(await super().open(*given, **named))
-        return self.opened[-1]
-
-
 async def measure(client: Client, home: Path) -> Row:
     """Let ``client`` play all games by all ways. What it did wrong is in the row; nothing is raised for it."""
-    episodes = _Remembering({"tic-tac-toe": load_environment("tic-tac-toe"), "listing-toy": ListingToy()})
+    episodes = Remembering({"tic-tac-toe": load_environment("tic-tac-toe"), "listing-toy": ListingToy()})
     listing: dict[Way, Sequence[Mapping[str, Any]]] = {
         "episode": listings(TicTacToe()),
         "bare": BarePlayer(episodes, Handles(episodes), list(episodes.environments)).tools(),
@@ -132,9 +120,7 @@ def _seats(way: Way, base: str, opened: Sequence[OpenedEpisode], home: Path) -> 
     return seats
 
 
-async def _truth(
-    way: Way, number: int, control: LocalControl, episodes: _Remembering
-) -> tuple[list[str], Score | None]:
+async def _truth(way: Way, number: int, control: LocalControl, episodes: Remembering) -> tuple[list[str], Score | None]:
     """The answers that the model of a game must have read, and the score of the episode that was played.
 
     Over stdio there is no control plane: there the score is that of the repetition, whose answers must be the same.
