@@ -11,9 +11,10 @@ import inspect
 import logging
 import secrets
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Annotated, Any, Literal
 
 from mcpgym.calls import CallResult
@@ -142,12 +143,12 @@ class BarePlayer:
     @cached_property
     def _tools(self) -> dict[str, _BareTool]:
         """The tools by their name here: their own, or with the environment's before it where two would clash."""
-        count = Counter([START, *(tool for made in self.environments.values() for tool in made.tools)])
+        known = Counter([START, *(tool for made in self.environments.values() for tool in made.tools)])
         found: dict[str, _BareTool] = {}
         for name, environment in self.environments.items():
             for tool in environment.tools.values():
-                public = tool.name if count[tool.name] == 1 else f"{name.replace('-', '_')}_{tool.name}"
-                public = _fit(public, name, tool.name, taken=found.keys() | count.keys() - {tool.name})
+                public = tool.name if known[tool.name] == 1 else f"{name.replace('-', '_')}_{tool.name}"
+                public = _fit(public, name, tool.name, taken=found.keys() | known.keys() - {tool.name})
                 found[public] = _with_handle(public, environment, tool)
         return found
 
@@ -220,9 +221,9 @@ class BarePlayer:
             return await self._episodes.open(name, task=task, seed=seed, guest=True)
         environment = self._episodes.environment(name)
         split = environment.splits[-1]
-        if not (count := environment.size(split)):
+        if not (size := environment.size(split)):
             raise UnknownNameError("task", f"any of {split}", [])
-        return await self._episodes.open(name, split=split, index=secrets.randbelow(count), seed=seed, guest=True)
+        return await self._episodes.open(name, split=split, index=secrets.randbelow(size), seed=seed, guest=True)
 
     def prompts(self) -> Sequence[PromptInfo]:
         """One for each environment: it asks the model to play."""
@@ -245,7 +246,7 @@ class BarePlayer:
 
 def _with_handle(public: str, environment: Environment[Any, Any, Any], tool: Tool) -> _BareTool:
     schema = tool.listing["inputSchema"]
-    handle = "episode" if "episode" not in schema["properties"] else "episode_handle"
+    handle = next(name for name in _handle_names() if name not in schema["properties"])
     described = {"type": "string", "description": f"The handle of the episode, as {START} returned it."}
     extended = {
         **schema,
@@ -254,6 +255,13 @@ def _with_handle(public: str, environment: Environment[Any, Any, Any], tool: Too
     }
     entry = linked(environment, tool.name, {**listed(tool), "name": public, "inputSchema": extended})
     return _BareTool(environment.name, tool, handle, entry)
+
+
+def _handle_names() -> Iterator[str]:
+    """What the argument for the handle may be called where a tool has parameters of that name."""
+    yield "episode"
+    yield "episode_handle"
+    yield from (f"episode_handle_{number}" for number in count(2))
 
 
 def _fit(public: str, environment: str, tool: str, *, taken: Any) -> str:
