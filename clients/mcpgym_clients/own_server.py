@@ -19,7 +19,7 @@ def factory_spec(factory: str) -> str:
     spec = f"fastmcp:{factory}"
     if ":" not in factory or not is_brought(spec):
         raise UsageProblem(
-            f"--fastmcp {factory!r}: write MODULE:FACTORY, a function in a module of this folder or an installed one, as "
+            f"--fastmcp {factory!r}: write MODULE:FACTORY, a function in a module that can be imported here, as "
             "my_server:make_server. A program is served by: mcpgym wrap python FILE"
         )
     return spec

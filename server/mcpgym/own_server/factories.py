@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientSession
 
 HOW = (
-    "each episode needs a server of its own. Put what makes it into a function and name that:\n"
-    "    def make_server():\n"
-    "        server = FastMCP(…)\n"
-    "        …  # its state and its tools, inside\n"
-    "        return server"
+    "each episode needs a server of its own: name a function that makes the server, with its state and its tools inside, "
+    "and returns it, as def make_server(): server = FastMCP('notes'); …; return server"
 )
 
 _made: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
@@ -79,8 +76,8 @@ def checked_factory(factory: Any, where: str) -> Any:
     """
     if is_server(factory):
         raise ConfigurationError(
-            f"{where} is one {type(factory).__name__} server, and {HOW}\n"
-            "Where that cannot be changed, run its file as a process for each episode: mcpgym wrap python FILE"
+            f"{where} is one {type(factory).__name__} server, and {HOW}. "
+            "Or run its file as it is, as one process for each episode: mcpgym wrap python FILE"
         )
     if not callable(factory):
         raise ConfigurationError(f"{where} is {type(factory).__name__}, not a function that makes a server; {HOW}")

@@ -23,7 +23,7 @@ from mcpgym.own_server.fastmcp_environment import FastMCPEnvironment
 from mcpgym.own_server.naming import split_brought
 from mcpgym.own_server.rubric import named_rubric
 from mcpgym.own_server.stdio_environment import StdioEnvironment
-from mcpgym.own_server.task_file import SETUP, free_task, read_tasks
+from mcpgym.own_server.task_file import free_task, read_tasks
 from mcpgym.schema import NAME
 from mcpgym.tasks import Task
 
@@ -80,10 +80,11 @@ class _Named(OwnServerEnvironment[ConfigT]):
         self.config = config if config is not None else self.config_class()
         rows = read_tasks(Path(self.config.tasks)) if self.config.tasks else free_task(self.name)
         rubric = named_rubric(self.config.rewards) if self.config.rewards else None
-        self._rows = rows
+        self._rows = rows.splits
+        self._setups = rows.setups
         self._done = None if rubric is None else rubric.is_done
         self._say(
-            splits=tuple(rows),
+            splits=tuple(rows.splits),
             call_seconds=self.config.call_seconds,
             start_seconds=self.config.start_seconds,
             hidden_tools=tuple(_listed(self.config.hide)),
@@ -108,7 +109,7 @@ class _Named(OwnServerEnvironment[ConfigT]):
         Raises:
             ConfigurationError: one failed; it would fail in every episode of the task.
         """
-        for step in episode.task.info.get(SETUP, ()):
+        for step in self._setups.get(episode.task.id, ()):
             try:
                 await episode.ask(step["tool"], **step.get("arguments", {}))
             except ToolError as error:

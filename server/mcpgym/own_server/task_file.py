@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,26 @@ from mcpgym.messages import Message, message_fault, user
 from mcpgym.tasks import Task, task_id
 
 SETUP = "setup"
-"""The key of a task's ``info`` that holds the calls to make before the policy begins."""
 MAX_FILE = 256 * 1024 * 1024
 _KEYS = ("id", "split", "prompt", "info", SETUP)
 
 
-def free_task(name: str) -> dict[str, list[Task]]:
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """What a file says: tasks by split, and by a task's id the calls to make before its policy begins."""
+
+    splits: Mapping[str, Sequence[Task]]
+    setups: Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def free_task(name: str) -> TaskFile:
     """The one task of a server for which nobody has written any."""
     text = f"You have the tools of {name}. Try what they do, then say in one sentence what you did."
-    return {"test": [Task(task_id("test", 0), "test", [user(text)])]}
+    return TaskFile({"test": [Task(task_id("test", 0), "test", [user(text)])]}, {})
 
 
-def read_tasks(file: Path) -> dict[str, list[Task]]:
-    """The tasks in ``file``, by split: train and test first, others in the order of the file.
+def read_tasks(file: Path) -> TaskFile:
+    """The tasks in ``file``; of the splits train and test come first, others in the order of the file.
 
     Raises:
         ConfigurationError: it cannot be read, has none, or a line is no task; the message says which.
@@ -43,21 +51,25 @@ def read_tasks(file: Path) -> dict[str, list[Task]]:
         raise ConfigurationError(f"the tasks in {str(file)!r} cannot be read: {reason}") from error
     found: dict[str, list[Task]] = {}
     ids: dict[str, int] = {}
+    setups: dict[str, Any] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        task = _task(line, f"{file}:{number}", found)
+        task, setup = _task(line, f"{file}:{number}", found)
         if task.id in ids:
             raise ConfigurationError(f"{file}:{number}: line {ids[task.id]} has the id {task.id!r} too")
         ids[task.id] = number
         found.setdefault(task.split, []).append(task)
+        if setup:
+            setups[task.id] = setup
     if not found:
         raise ConfigurationError(f'{file} has no task; write one a line: {{"prompt": "What to do."}}')
     order = [split for split in ("train", "test") if split in found]
-    return {split: found[split] for split in [*order, *(split for split in found if split not in order)]}
+    order += [split for split in found if split not in order]
+    return TaskFile({split: found[split] for split in order}, setups)
 
 
-def _task(line: str, where: str, found: Mapping[str, Sequence[Task]]) -> Task:
+def _task(line: str, where: str, found: Mapping[str, Sequence[Task]]) -> tuple[Task, list[Any]]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -75,9 +87,9 @@ def _task(line: str, where: str, found: Mapping[str, Sequence[Task]]) -> Task:
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"{where}: id is {name!r}; it is a text")
     info = row.get("info", {})
-    if not isinstance(info, dict) or SETUP in info:
-        raise ConfigurationError(f"{where}: info is an object, and has no {SETUP!r} of its own")
-    return Task(name, split, _messages(row.get("prompt"), where), {**info, **_setup(row, where)})
+    if not isinstance(info, dict):
+        raise ConfigurationError(f"{where}: info is {type(info).__name__}, not an object")
+    return Task(name, split, _messages(row.get("prompt"), where), info), _setup(row, where)
 
 
 def _messages(prompt: Any, where: str) -> list[Message]:
@@ -91,7 +103,7 @@ def _messages(prompt: Any, where: str) -> list[Message]:
     return prompt
 
 
-def _setup(row: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _setup(row: Mapping[str, Any], where: str) -> list[Any]:
     steps = row.get(SETUP, [])
     right = isinstance(steps, list) and all(
         isinstance(step, dict)
@@ -102,4 +114,4 @@ def _setup(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     )
     if not right:
         raise ConfigurationError(f'{where}: {SETUP} is a list of calls: {{"tool": "name", "arguments": {{}}}}')
-    return {SETUP: steps} if steps else {}
+    return list(steps)

@@ -61,8 +61,14 @@ async def _session(read: Any, write: Any, connection: Connection) -> AsyncIterat
         except MCPError as refused:
             if refused.code == types.CONNECTION_CLOSED:
                 raise InfrastructureError(await _why_it_ended(connection)) from refused
-            found = await session.send_discover(LATEST_MODERN_VERSION)
-            session.adopt(types.DiscoverResult.model_validate(found))
+            try:
+                found = await session.send_discover(LATEST_MODERN_VERSION)
+                session.adopt(types.DiscoverResult.model_validate(found))
+            except (MCPError, ValueError) as error:
+                raise InfrastructureError(
+                    f"{connection.what} is no MCP server: it answers initialize with {refused.message[:200]!r}, and "
+                    f"server/discover with {str(error)[:200]!r}{connection.tail()}"
+                ) from error
         yield session
 
 
