@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.real_clients import claude_code
+from tests.real_clients import claude_code, inspector
 from tests.real_clients.client_programs import program
 from tests.real_clients.clients import Client
 
@@ -20,5 +20,6 @@ CLIENTS: tuple[Client, ...] = (
     program("LangChain", "langchain-mcp-adapters", "play_langchain.py", OLDER_SDK, agent=True),
     program("Pydantic AI", "pydantic-ai-slim", "play_pydantic_ai.py", agent=True),
     program("Inspect AI", "inspect-ai", "play_inspect.py", agent=True),
+    inspector.client(),
     claude_code.client(),
 )
