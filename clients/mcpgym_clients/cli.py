@@ -194,10 +194,31 @@ def play(
     seat: Annotated[
         str | None, typer.Option(help="With --against: the policy's seat (first, second); drawn by default.")
     ] = None,
+    web: Annotated[bool, typer.Option("--web", help="Play in the browser, on a page of this machine's own.")] = False,
+    watch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="POLICY", help="With --web: watch this policy play; given twice, two play each other."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="With --web: the page's port; a free one by default.")
+    ] = None,
+    open_page: Annotated[
+        bool, typer.Option("--open/--no-open", help="With --web: whether to open the browser.")
+    ] = True,
 ) -> None:
     """Play an environment yourself, through MCP, with what a policy gets; or play against a policy."""
     work_begins()
 
+    if web:
+        from mcpgym_clients.play import PlayOptions as Played
+        from mcpgym_clients.web_play.command import WebOptions
+        from mcpgym_clients.web_play.command import run as play_on_a_page
+
+        played = Played(environment, task, split, index, seed, config or [], server, secret_file)
+        raise typer.Exit(play_on_a_page(WebOptions(played, against, watch or [], seat, port or 0, open_page)))
+    for name, given in {"--watch": bool(watch), "--port": port is not None, "--no-open": not open_page}.items():
+        if given:
+            raise UsageProblem(f"{name} goes with --web alone")
     if against is not None:
         others = {"--task": task, "--split": split, "--index": index, "--server": server, "--secret-file": secret_file}
         for name, value in others.items():

@@ -69,17 +69,17 @@ async def _run(options: PlayOptions) -> None:
             control = await stack.enter_async_context(own_server(environment))
         lane = McpLane(control, client="official")
         stack.push_async_callback(lane.aclose)
-        which = await _which(control, name, options)
+        which = await which_episode(control, name, options)
         episode = await lane.open(name, **which, config=config)
         try:
             if await _play(episode):
-                out().print(f"[dim]The same again:[/dim] {escaped(_again(options, episode.opened))}", soft_wrap=True)
+                out().print(f"[dim]The same again:[/dim] {escaped(again(options, episode.opened))}", soft_wrap=True)
         finally:
             with contextlib.suppress(ServerUnavailable):
                 await episode.aclose()
 
 
-async def _which(control: ControlPlane, name: str, options: PlayOptions) -> dict[str, Any]:
+async def which_episode(control: ControlPlane, name: str, options: PlayOptions) -> dict[str, Any]:
     """The task and the seed: those that were named, drawn where none were."""
     seed = secrets.randbelow(2**31) if options.seed is None else options.seed
     if options.task is not None:
@@ -93,7 +93,7 @@ async def _which(control: ControlPlane, name: str, options: PlayOptions) -> dict
     return {"split": split, "index": index, "seed": seed}
 
 
-def _again(options: PlayOptions, opened: OpenedEpisode) -> str:
+def again(options: PlayOptions, opened: OpenedEpisode) -> str:
     """What to type for the same episode."""
     words = ["mcpgym", "play", options.environment, "--task", opened.task, "--seed", str(opened.seed)]
     for option in options.config:

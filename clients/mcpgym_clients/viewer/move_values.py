@@ -16,6 +16,7 @@ from typing import Any, Literal
 from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError, McpgymError
 from mcpgym.game_tree import Answer, GameTree, LegalCall
+from mcpgym.messages import Message
 from mcpgym.registry import configure, environment_class, environment_names
 from mcpgym_rl.certificate.values import GUARANTEED, NEVER_LOSES, Value, Values, average, values_of
 from mcpgym_rl.parse import MalformedCall, parse
@@ -35,6 +36,11 @@ class Option:
     call: LegalCall
     value: Value
     best: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """As a page reads it."""
+        call = f"{self.call.tool}({_arguments(self.call.arguments)})"
+        return {"act": self.act, "call": call, "best": self.best, **_plain(self.value)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +63,7 @@ class Decision:
             "after": _plain(self.after),
             "played": self.played,
             "verdict": self.verdict,
-            "moves": [
-                {
-                    "act": option.act,
-                    "call": f"{option.call.tool}({_arguments(option.call.arguments)})",
-                    "best": option.best,
-                    **_plain(option.value),
-                }
-                for option in self.options
-            ],
+            "moves": [option.as_json() for option in self.options],
         }
 
 
@@ -168,23 +166,40 @@ class Game:
 
     def weigh(self, trace: Trace, max_turns: int | None = None) -> Weighed:
         """The decisions of one trace, of a run with this limit on turns."""
+        return self._walk(trace.messages, trace.prompt_messages, max_turns)[0]
+
+    def now(self, messages: Sequence[Message], prompt_messages: int) -> tuple[Sequence[Option], str]:
+        """The legal moves where this transcript has come to, and their values; or none, and why.
+
+        A game that is not the policy's own run has no other limit than the environment's, on calls.
+        """
+        made, state, served = self._walk(messages, prompt_messages, None)
+        left = self._max_turns - served
+        if made.note or state is None or left <= 0 or self._tree.outcome(state) is not None:
+            return (), made.note
+        return self.options(state, left), ""
+
+    def _walk(
+        self, messages: Sequence[Message], prompt_messages: int, max_turns: int | None
+    ) -> tuple[Weighed, Hashable | None, int]:
+        """The decisions on the way through a transcript, where it has led, and how many calls were served on it."""
         made = Weighed()
-        state = self._starts.get(_prompt(trace.messages[: trace.prompt_messages]))
+        state = self._starts.get(_prompt(messages[:prompt_messages]))
         if state is None:
             made.note = "the values of moves are not shown: no game of this environment begins like this one"
-            return made
-        served, place = 0, trace.prompt_messages
-        while place < len(trace.messages):
-            message = trace.messages[place]
+            return made, None, 0
+        served, place = 0, prompt_messages
+        while place < len(messages):
+            message = messages[place]
             place += 1
             if message.get("role") != "assistant":
                 continue
             decisions: list[Decision | None] = []
             made.turns.append(decisions)
             for call in parse(message)[1]:
-                if place >= len(trace.messages) or trace.messages[place].get("role") != "tool":
+                if place >= len(messages) or messages[place].get("role") != "tool":
                     break
-                answer = trace.messages[place]
+                answer = messages[place]
                 place += 1
                 left = min((max_turns or self._max_turns) - len(made.turns) + 1, self._max_turns - served)
                 refused = bool(answer.get("is_error"))
@@ -198,10 +213,10 @@ class Game:
                     continue
                 if found is None:
                     made.note = "the game goes on otherwise here than the trace tells: no values from there on"
-                    return made
+                    return made, None, served
                 decisions.append(self._decision(state, left, name, call.arguments, found.act))
                 state, served = found.state, served + 1
-        return made
+        return made, state, served
 
     def _follow(
         self, state: Hashable, name: str, arguments: Mapping[str, Any], text: str, refused: bool
@@ -226,7 +241,7 @@ class Game:
             return None
         made = ("", "") if act is None or name is None or arguments is None else (name, _arguments(arguments))
         if (known := self._decisions.get((state, left, *made))) is None:
-            options, before = self._weighed(state, left), self._values.of(state, left)
+            options, before = self.options(state, left), self._values.of(state, left)
             if act is None or name is None or arguments is None:
                 known = Decision(before, options, None, before, "refused")
             else:
@@ -235,7 +250,8 @@ class Game:
             self._decisions[state, left, *made] = known
         return known
 
-    def _weighed(self, state: Hashable, left: int) -> list[Option]:
+    def options(self, state: Hashable, left: int) -> list[Option]:
+        """The legal moves of a position with so many turns left, and what each is worth."""
         if (known := self._options.get((state, left))) is None:
             worth = []
             for call in self._tree.legal(state):
@@ -263,7 +279,7 @@ def _merit(value: Value) -> tuple[Any, ...]:
     return value.guaranteed >= NEVER_LOSES, value.win, value.draw, value.guaranteed
 
 
-def _prompt(messages: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+def _prompt(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
     return tuple((str(message.get("role")), str(message.get("content"))) for message in messages)
 
 
