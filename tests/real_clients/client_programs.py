@@ -42,9 +42,9 @@ def program(name: str, package: str, file: str, python: Path = Path(sys.executab
     async def play(seats: Sequence[Seat]) -> Sequence[Played | Exception]:
         table = {f"seat-{place}": seat for place, seat in enumerate(seats)}
         if not agent:
-            return [_played(answer) for answer in await _run(python, file, table, "")]
+            return [_played(answer) for answer in await run_program(file, table, "", python)]
         async with FakeChatCompletions(_Model(table).calls) as model:
-            answers = await _run(python, file, table, model.address)
+            answers = await run_program(file, table, model.address, python)
         for name, answer in zip(table, answers, strict=True):
             if name in model.failures:
                 answer["error"] = model.failures[name]
@@ -75,8 +75,16 @@ class _Model:
         return [wanted]
 
 
-async def _run(python: Path, file: str, seats: Mapping[str, Seat], model: str) -> list[dict[str, Any]]:
-    """Run the program on ``seats``: one answer for each."""
+async def run_program(
+    file: str, seats: Mapping[str, Seat], model: str, python: Path = Path(sys.executable)
+) -> list[dict[str, Any]]:
+    """Run ``programs/file`` on ``seats``, by name: one answer for each, which may be an ``error``.
+
+    ``model`` is the base URL of what agents ask, where a seat's name is the model's; empty where there are none.
+
+    Raises:
+        RuntimeError: the program itself failed; the text is the end of what it wrote.
+    """
     asked = [
         {
             "name": name,
