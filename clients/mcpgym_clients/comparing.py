@@ -13,6 +13,7 @@ from mcpgym_clients.comparison import REWARD, Compared, compare, conditions_diff
 from mcpgym_clients.comparison_report import render, render_many
 from mcpgym_clients.console import out
 from mcpgym_clients.failures import UsageProblem
+from mcpgym_clients.harness import apart, harness_of
 from mcpgym_clients.runs import Run, load_run
 from mcpgym_clients.statistics import CONFIDENCE, holm
 from mcpgym_rl.files import write_atomically
@@ -90,6 +91,9 @@ def compared(options: CompareOptions) -> dict[str, Any]:
     _judge(rows, options.metric)
     found_apart = [text for a, b in pairs for text in conditions_differ(names[a], names[b], (a, b))]
     machines = {"conditions": list(dict.fromkeys(found_apart))} if found_apart else {}
+    players = {name: harness_of(run.traces) for name, run in names.items()}
+    told = [text for a, b in pairs if (text := apart(players[a], players[b], (a, b))) is not None]
+    harness = {"harness": told} if told else {}
     return {
         "schema": SCHEMA,
         "metric": options.metric,
@@ -99,6 +103,7 @@ def compared(options: CompareOptions) -> dict[str, Any]:
         "comparisons": rows,
         "in_spite_of": reasons,
         **machines,
+        **harness,
     }
 
 
@@ -106,10 +111,14 @@ def _about(name: str, run: Run, metric: str, metrics: dict[str, Any]) -> dict[st
     scored = [trace for trace in run.traces if trace.scored]
     values = [value for trace in scored if (value := metrics[metric](trace)) is not None]
     first = scored[0] if scored else None
+    harness = harness_of(run.traces)
     return {
         "name": name,
         "folder": str(run.folder),
         "policy": first.policy if first else None,
+        "agent": None if harness is None else harness.agent,
+        "agent_version": None if harness is None else harness.version,
+        "model": None if harness is None else harness.model,
         "environment": first.environment if first else None,
         "environment_version": first.environment_version if first else None,
         "episodes": len(run.traces),

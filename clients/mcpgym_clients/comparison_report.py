@@ -104,6 +104,7 @@ def _said(found: Mapping[str, Any], said: Sequence[str]) -> Iterator[Text]:
     unscored = [(run["name"], run["episodes"] - run["scored"]) for run in found["runs"]]
     said = [*(f"{count} episodes of {name} are unscored and in no pair" for name, count in unscored if count), *said]
     said += [f"{run['name']} was not completed" for run in found["runs"] if run["complete"] is False]
+    said = [*found.get("harness", ()), *said]
     said += [f"they ran under other conditions: {text}" for text in found.get("conditions", ())]
     said += [f"compared in spite of this: {reason}" for reason in found["in_spite_of"]]
     for note in said:

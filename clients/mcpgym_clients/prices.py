@@ -20,11 +20,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from mcpgym.errors import UnknownNameError
 from mcpgym_clients.failures import UsageProblem
-from mcpgym_rl.policies.endpoint import EndpointPolicy, without_password
+from mcpgym_rl.policies.endpoint import without_password
 from mcpgym_rl.traces import TraceUsage
 
 _REQUIRED, _OPTIONAL = ("input", "output"), ("cached_input",)
@@ -55,7 +55,16 @@ class Price:
         return made if self.note else {name: value for name, value in made.items() if name != "note"}
 
 
-def price_of(policy: EndpointPolicy, file: Path | None) -> Price | None:
+@runtime_checkable
+class Priced(Protocol):
+    """A policy whose tokens may have a price: it asks a model, at an endpoint (empty for one that is not known)."""
+
+    name: str
+    model: str
+    base_url: str
+
+
+def price_of(policy: Priced, file: Path | None) -> Price | None:
     """The price of a policy's tokens; None where it is not known.
 
     Args:
@@ -103,7 +112,7 @@ def _own(price: Mapping[str, Any], file: Path, name: str) -> Price:
     return Price(float(price["input"]), float(cached), float(price["output"]), source)
 
 
-def _published(policy: EndpointPolicy) -> Price | None:
+def _published(policy: Priced) -> Price | None:
     """The provider's, known by its address; a model of that name elsewhere has another price, or none."""
     from datetime import UTC, datetime
 

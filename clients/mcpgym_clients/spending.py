@@ -7,9 +7,8 @@ from typing import Any
 
 from mcpgym_clients.amounts import dollars
 from mcpgym_clients.failures import UsageProblem
-from mcpgym_clients.prices import Price, price_of
+from mcpgym_clients.prices import Price, Priced, price_of
 from mcpgym_rl.policies import ENDPOINTS
-from mcpgym_rl.policies.endpoint import EndpointPolicy
 from mcpgym_rl.policy import Policy
 from mcpgym_rl.traces import Trace, TraceUsage
 
@@ -36,12 +35,12 @@ class Spending:
     ) -> None:
         self.max_cost, self.max_total_tokens = max_cost, max_total_tokens
         self.price: Price | None = None
-        self.endpoint = isinstance(policy, EndpointPolicy)
+        self.endpoint = isinstance(policy, Priced)
         self.usage, self.again = TraceUsage(), TraceUsage()
         self.played_again = 0
         self._policy = policy.name
         self._uncounted = False
-        if isinstance(policy, EndpointPolicy):
+        if isinstance(policy, Priced):
             self.price = price_of(policy, prices)
             if max_cost is not None and self.price is None:
                 raise UsageProblem(

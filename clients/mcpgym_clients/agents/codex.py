@@ -75,7 +75,7 @@ class Codex(Product):
 
     def read(self, printed: bytes) -> Said:
         """Its events: messages and calls as they are completed. It does not say which calls one turn made together."""
-        said = Said()
+        said = Said(in_all=True)
         for event in events(printed):
             match event.get("type"):
                 case "thread.started":
@@ -87,7 +87,7 @@ class Codex(Product):
                     elif item.get("type") == "mcp_tool_call" and item.get("server") == SERVER:
                         said.steps.append(Step("", (Told(text_of(item.get("tool")), item.get("arguments")),)))
                 case "turn.completed":
-                    said.usage += _usage(part(event, "usage"))
+                    said.usage = _usage(part(event, "usage"))
                 case "turn.failed":
                     _fail(said, text_of(part(event, "error").get("message")))
                 case "error" if said.failure is None:

@@ -92,7 +92,8 @@ class Said:
 
     ``failure`` is why it could not go on, where it says so itself, and ``everybody`` whether that would befall any
     other episode too (its endpoint is gone). ``out_of_turns``: it stopped at a limit of its own. ``session`` names the
-    conversation. ``usd`` is what it says that it cost.
+    conversation. ``usage`` is of this start, or with ``in_all`` of the whole conversation, as ``usd`` is, what it says
+    that it cost.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -104,6 +105,7 @@ class Said:
     version: str | None = None
     model: str | None = None
     usd: float | None = None
+    in_all: bool = False
 
 
 class Agent(Protocol):

@@ -18,11 +18,11 @@ from mcpgym_clients.agents.shielding import Scrubber
 from mcpgym_clients.agents.transcript import conversation
 from mcpgym_rl.failures import explain, uninterrupted
 from mcpgym_rl.lanes import EpisodeLane
-from mcpgym_rl.policy import EpisodeContext, PolicyError, PolicySession, PolicyUnavailable
+from mcpgym_rl.policy import EpisodeContext, PolicyError, PolicySession, PolicyUnavailable, Usage
 from mcpgym_rl.record import Record
 from mcpgym_rl.rollout import Limits, why_ended
 from mcpgym_rl.stop_reason import StopReason
-from mcpgym_rl.traces import TraceCall
+from mcpgym_rl.traces import TraceCall, TraceUsage
 
 logger = logging.getLogger(__name__)
 
@@ -155,7 +155,7 @@ class _Playing:
         record.calls += [TraceCall(one.name, one.arguments, one.text, one.is_error, round(one.milliseconds, 3))
                          for one in log]  # fmt: skip
         record.turns += made.turns
-        record.add_usage(told.usage)
+        record.add_usage(_less(told.usage, record.usage) if told.in_all else told.usage)
         after = self.hidden.text(made.after)
         self._answer = after
         self._note(
@@ -177,7 +177,7 @@ class _Playing:
         if ended is not None:
             self._note(exit_code=ended.code, limit=ended.limit)
         if told.usd is not None:
-            self._note(usd=round(record.agent.get("usd", 0.0) + told.usd, 6))
+            self._note(usd=told.usd)
 
     async def _log(self) -> list[CallRecord]:
         """The calls since the last start."""
@@ -232,6 +232,15 @@ class _Playing:
         last = ended.errors.splitlines()[-1][:300] if ended.errors else ""
         text = f"{self.policy.name}: {why}" + (f" ({last})" if last and last not in why else "")
         return self.hidden.text(text)[:1_000]
+
+
+def _less(all_told: Usage, before: TraceUsage) -> Usage:
+    """What came to ``before`` to make ``all_told``."""
+    return Usage(
+        max(0, all_told.prompt_tokens - before.prompt_tokens),
+        max(0, all_told.completion_tokens - before.completion_tokens),
+        None if all_told.cached_tokens is None else max(0, all_told.cached_tokens - (before.cached_tokens or 0)),
+    )
 
 
 def _texts(messages: Sequence[Message]) -> tuple[str, str]:
