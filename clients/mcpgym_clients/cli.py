@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from mcpgym_clients import (
+    bundling_commands,
     connecting_commands,
     evaluation_commands,
     inspection_commands,
@@ -252,6 +253,7 @@ def demo(
 
 
 for commands in (
+    bundling_commands,
     connecting_commands,
     evaluation_commands,
     viewing_commands,
