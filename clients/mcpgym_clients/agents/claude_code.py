@@ -23,6 +23,7 @@ class ClaudeCode(Product):
 
     name = "claude-code"
     kinds = ("anthropic",)
+    default_url = "https://api.anthropic.com"
     key_variables = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 
     async def prepare(self) -> None:

@@ -23,6 +23,7 @@ class Codex(Product):
 
     name = "codex"
     kinds = ("openai-responses",)
+    default_url = "https://api.openai.com/v1"
     key_variables = (_KEY,)
 
     async def prepare(self) -> None:
@@ -55,7 +56,7 @@ class Codex(Product):
             "model_providers": {
                 _PROVIDER: {
                     "name": _PROVIDER,
-                    "base_url": self._model.url or "https://api.openai.com/v1",
+                    "base_url": self._model.url or self.default_url,
                     "env_key": _KEY,
                     "wire_api": "responses",
                 }

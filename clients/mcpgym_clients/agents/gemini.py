@@ -19,6 +19,7 @@ class Gemini(Product):
 
     name = "gemini"
     kinds = ("gemini",)
+    default_url = "https://generativelanguage.googleapis.com"
     key_variables = ("GEMINI_API_KEY",)
     goes_on = False
 

@@ -31,6 +31,7 @@ class OpenAIAgents(Product):
 
     name = "openai-agents"
     kinds = ("openai", "openai-responses")
+    default_url = "https://api.openai.com/v1"
     key_variables = ("OPENAI_API_KEY",)
 
     def __init__(self, spec: str, python: Path | None = None) -> None:

@@ -47,7 +47,8 @@ class AgentPolicy:
         model = agent.model
         self.agent = agent
         self.model = "" if model is None else model.name
-        self.base_url = "" if model is None or model.url is None else model.url
+        own = getattr(agent, "default_url", "")
+        self.base_url: str = own if model is None or model.url is None else model.url
         self.name = f"agent:{agent.name}({self.model})" if self.model else f"agent:{agent.name}"
         self.hidden = Scrubber(agent.secrets)
 

@@ -24,6 +24,8 @@ class Product:
     """The APIs that it speaks, as ``--policy`` names them; the first is meant where none is named."""
     key_variables: ClassVar[Sequence[str]]
     """The variables that may hold its key; the first is asked for where there is none."""
+    default_url: ClassVar[str]
+    """Where it finds its API by itself."""
     goes_on: bool = True
 
     def __init__(self, spec: str) -> None:
