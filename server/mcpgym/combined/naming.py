@@ -125,8 +125,8 @@ def spec_of(members: Sequence[Member], mounts: Sequence[str], names: Sequence[st
     """The one spec of these members: their environments, each with its mount where that is not the usual one."""
     usual = mounts_of([Member("", member.environment) for member in members], names)
     short = [
-        member.environment if mount == plain else f"{mount}={member.environment}"
-        for member, mount, plain in zip(members, mounts, usual, strict=True)
+        member.environment if mount in (plain, default_mount(name)) else f"{mount}={member.environment}"
+        for member, mount, plain, name in zip(members, mounts, usual, names, strict=True)
     ]
     if mounts_of([_member(text) for text in short], names) == list(mounts):
         return "+".join(short)

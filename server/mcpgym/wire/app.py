@@ -28,7 +28,7 @@ MAX_BODY = 1024 * 1024
 """Bytes of a request's body beyond which it is refused."""
 
 _EPISODE_LENGTH = len("/e//mcp") + 32
-_BARE = re.compile(r"/(?:([A-Za-z0-9_-]+)/)?mcp")
+_BARE = re.compile(r"/(?:([^/]+)/)?mcp")
 
 
 def player_app(

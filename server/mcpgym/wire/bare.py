@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import itertools
 import logging
+import re
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -147,7 +149,7 @@ class BarePlayer:
         found: dict[str, _BareTool] = {}
         for name, environment in self.environments.items():
             for tool in environment.tools.values():
-                public = tool.name if known[tool.name] == 1 else f"{name.replace('-', '_')}_{tool.name}"
+                public = tool.name if known[tool.name] == 1 else f"{_prefix(name)}_{tool.name}"
                 public = _fit(public, name, tool.name, taken=found.keys() | known.keys() - {tool.name})
                 found[public] = _with_handle(public, environment, tool)
         return found
@@ -269,8 +271,16 @@ def _fit(public: str, environment: str, tool: str, *, taken: Any) -> str:
     room = MAX_NAME - len(f"mcp__{SERVER}__")
     if len(public) <= room and public not in taken:
         return public
-    mark = hashlib.sha256(f"{environment}/{tool}".encode()).hexdigest()[:8]
-    return f"{public[: room - 9]}_{mark}"
+    for attempt in itertools.count():
+        mark = hashlib.sha256(f"{environment}/{tool}{'/' * attempt}".encode()).hexdigest()[:8]
+        if (found := f"{public[: room - 9]}_{mark}") not in taken:
+            return found
+    raise AssertionError("unreachable")
+
+
+def _prefix(environment: str) -> str:
+    """The environment's name as a part of a tool's name."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", environment).strip("_")
 
 
 def _problem(text: str) -> CallResult:
