@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.bundled_docs import table
-
+from mcpgym_clients.cards.tables import table
 from mcpgym_environments.python_sandbox.problems.answers import answer_text
 from mcpgym_environments.python_sandbox.problems.catalogue import all_generators, find_generator, make_problem
 from mcpgym_environments.python_sandbox.problems.problem import FAMILIES, LEVELS

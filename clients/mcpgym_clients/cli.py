@@ -14,6 +14,7 @@ import typer
 from mcpgym_clients import (
     bundling_commands,
     connecting_commands,
+    environment_commands,
     evaluation_commands,
     inspection_commands,
     own_server_commands,
@@ -255,6 +256,7 @@ def demo(
 for commands in (
     bundling_commands,
     connecting_commands,
+    environment_commands,
     evaluation_commands,
     viewing_commands,
     replay_commands,

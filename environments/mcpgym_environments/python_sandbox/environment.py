@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from mcpgym import Requirement
     from mcpgym_environments.python_sandbox.finding import Finder
     from mcpgym_environments.python_sandbox.problems.catalogue import Catalogue
-    from mcpgym_environments.python_sandbox.problems.problem import Problem
+    from mcpgym_environments.python_sandbox.problems.problem import Generator, Problem
     from mcpgym_environments.python_sandbox.sessions.pool import Pool
 
 LONGEST_CODE = 100_000
@@ -79,6 +79,8 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
     ).replace(" ", "%20")
     config_class = PythonSandboxConfig
     reproducible = False
+    generators: ClassVar[Sequence[Generator]] = ()
+    """What makes the problems, in a subclass that brings its own; here, all that are bundled."""
 
     def __init__(self, config: PythonSandboxConfig | None = None) -> None:
         super().__init__(config)
@@ -90,7 +92,7 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
         }
         if self._is_open:
             self.splits = ("test",)  # type: ignore[misc]
-        elif self.config.generator_names is not None:
+        elif self.config.generator_names is not None or self.generators:
             _ = self._catalogue  # says at once what is not there
 
     @property
@@ -103,7 +105,9 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
         from mcpgym_environments.python_sandbox.problems.catalogue import Catalogue
 
         config = self.config
-        return Catalogue(config.family_names, config.generator_names, config.min_level, config.max_level)
+        return Catalogue(
+            config.family_names, config.generator_names, config.min_level, config.max_level, self.generators
+        )
 
     @cached_property
     def _finder(self) -> Finder:

@@ -43,15 +43,16 @@ def all_generators() -> Mapping[str, Generator]:
     return found
 
 
-def find_generator(name: str) -> Generator:
-    """The generator of this name.
+def find_generator(name: str, known: Mapping[str, Generator] | None = None) -> Generator:
+    """The generator of this name: one of ours, or of those that are ``known``.
 
     Raises:
         UnknownNameError: there is none; the message offers the nearest.
     """
-    if name not in all_generators():
-        raise UnknownNameError("generator", name, all_generators())
-    return all_generators()[name]
+    known = all_generators() if known is None else known
+    if name not in known:
+        raise UnknownNameError("generator", name, known)
+    return known[name]
 
 
 def make_problem(generator: Generator, level: int, split: str, number: int) -> Problem:
@@ -87,8 +88,11 @@ class Catalogue:
         generators: Sequence[str] | None = None,
         min_level: int = LEVELS[0],
         max_level: int = LEVELS[-1],
+        own: Sequence[Generator] = (),
     ) -> None:
         """The generators of ``families``, or those of them that are named in ``generators``, at levels min to max.
+
+        With ``own``, those and none of ours.
 
         Raises:
             UnknownNameError: there is no family or generator of a name; the message offers the nearest.
@@ -97,7 +101,8 @@ class Catalogue:
         for family in families:
             if family not in FAMILIES:
                 raise UnknownNameError("family", family, FAMILIES)
-        wanted = None if generators is None else [find_generator(name) for name in generators]
+        known = {generator.name: generator for generator in own} if own else all_generators()
+        wanted = None if generators is None else [find_generator(name, known) for name in generators]
         for generator in wanted or ():
             if generator.family not in families:
                 raise ConfigurationError(
@@ -106,7 +111,7 @@ class Catalogue:
                 )
         self.generators: tuple[Generator, ...] = tuple(
             generator
-            for generator in all_generators().values()
+            for generator in known.values()
             if generator.family in families and (wanted is None or generator in wanted)
         )
         self._pairs = tuple(

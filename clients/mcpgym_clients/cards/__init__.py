@@ -1,0 +1,1 @@
+"""An environment on a page, in Markdown: what a README and a hub show."""
