@@ -12,13 +12,15 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
+from mcpgym.asking import asked
 from mcpgym.environment import ConfigT, Environment
 from mcpgym.errors import ConfigurationError, InfrastructureError, McpgymError, UnknownNameError
 from mcpgym.own_server.connection import Connection, same_tools
 from mcpgym.own_server.listing import Listing, made_tools
+from mcpgym.rewards import Reward
 from mcpgym.schema import MAX_INSTRUCTIONS, content_hash, schema_hash
 from mcpgym.tasks import Task
 
@@ -48,6 +50,8 @@ class ServerEpisode:
     seconds: float
     server: Any = None
     state: Any = None
+    unlooked: bool = False
+    """Whether the policy has called anything since it was seen that the server is as it was."""
 
     async def ask(self, tool: str, /, **arguments: Any) -> str:
         """The text that the server's ``tool`` answers to a reward, or before the policy begins; no policy sees it.
@@ -64,13 +68,26 @@ class ServerEpisode:
         Raises:
             InfrastructureError: also where the server has changed its tools: the policy cannot see the new ones.
         """
+        self.unlooked = True
         text = await self.connection.call(tool, arguments, self.seconds)
-        if self.connection.tools_announced and not same_tools(await self.connection.tools(), self.listed):
+        if self.connection.tools_announced:
+            await self.look()
+        return text
+
+    async def look(self) -> None:
+        """See that the server is there, with the tools that the policy was shown.
+
+        Raises:
+            InfrastructureError: it has ended, or has others now.
+        """
+        async with asyncio.timeout(self.seconds):
+            listed = await self.connection.tools()
+        if not same_tools(listed, self.listed):
             raise InfrastructureError(
                 f"{self.connection.what} changed its tools during the episode, and a policy keeps those it began with; "
                 "list all tools from the start, and let those fail that cannot be used yet"
             )
-        return text
+        self.unlooked = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +125,8 @@ class OwnServerEnvironment(Environment[Task, ServerEpisode, ConfigT]):
         tools = {**type(self).tools, **look.listing.tools}
         self._shown: _Look = look
         self._say(tools=tools, schema_hash=schema_hash([tool.listing for tool in tools.values()]))
+        rewards = vars(self).get("rewards", type(self).rewards)
+        self._say(rewards={name: _sound(item) for name, item in rewards.items()})
         if not type(self).instructions and look.instructions:
             self._say(instructions=look.instructions)
 
@@ -235,6 +254,22 @@ class OwnServerEnvironment(Environment[Task, ServerEpisode, ConfigT]):
         listing = made_tools(self.name, self.brought, shown, self.call_seconds, _caller, list(type(self).tools))
         text = instructions.encode()[:MAX_INSTRUCTIONS].decode("utf-8", "ignore")
         return _Look(listed, listing, text, about)
+
+
+def _sound(item: Reward) -> Reward:
+    """The reward, asked only of an episode whose server is as it was."""
+    own = next((need for need in item.needs if need not in ("transcript", "task", "calls")), None)
+    name = own or "server_episode"
+
+    async def function(environment: Any, **given: Any) -> Any:
+        episode: ServerEpisode = given[name]
+        if episode.unlooked or not episode.connection.alive:
+            await episode.look()
+        if own is None:
+            del given[name]
+        return await asked(item.function, environment, **given)
+
+    return replace(item, function=function, needs=item.needs if own else (name, *item.needs))
 
 
 def _caller(tool: str) -> Callable[..., Any]:

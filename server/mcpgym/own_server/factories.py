@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import inspect
 import sys
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientSession
 
 HOW = (
-    "each episode needs a server of its own: name a function that makes the server, with its state and its tools inside, "
-    "and returns it, as def make_server(): server = FastMCP('notes'); …; return server"
+    "each episode needs a server of its own: name a function that makes the server, with its state and its tools "
+    "inside, and returns it, as def make_server(): server = FastMCP('notes'); …; return server"
 )
 
 _made: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
@@ -126,6 +127,19 @@ def _wanted(factory: Callable[..., Any], where: str, offered: Mapping[str, Any])
                 "Give other parameters a default"
             )
     return wanted
+
+
+def forget_functions() -> None:
+    """Let go of the tools of servers that have ended.
+
+    FastMCP remembers the last 5,000 functions that it has seen, in caches of its modules: each keeps its server's state.
+    What a server that lives has there is made again when it is needed.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.startswith("fastmcp.") and module is not None:
+            for value in list(vars(module).values()):
+                if isinstance(value, functools._lru_cache_wrapper) and value.cache_info().maxsize:
+                    value.cache_clear()
 
 
 def is_server(thing: Any) -> bool:

@@ -10,8 +10,11 @@ from mcpgym.environment import ConfigT
 from mcpgym.errors import ConfigurationError
 from mcpgym.own_server import factories
 from mcpgym.own_server.connection import Connection
-from mcpgym.own_server.environment import OwnServerEnvironment
+from mcpgym.own_server.environment import OwnServerEnvironment, ServerEpisode
 from mcpgym.tasks import Task
+
+FORGET_AFTER = 50
+"""Episodes after which the functions of ended servers are let go."""
 
 
 class FastMCPEnvironment(OwnServerEnvironment[ConfigT]):
@@ -24,6 +27,7 @@ class FastMCPEnvironment(OwnServerEnvironment[ConfigT]):
     """
 
     factory: ClassVar[Callable[..., Any] | None] = None
+    _closed = 0
 
     @property
     def brought(self) -> str:
@@ -51,6 +55,17 @@ class FastMCPEnvironment(OwnServerEnvironment[ConfigT]):
         connection = Connection(factories.opener(made.server), f"the server that {self.brought} made")
         await connection.open(self.start_seconds)
         return connection, made.server, made.state
+
+    async def close(self, state: ServerEpisode) -> None:
+        """End the episode's server; now and then, let go of what FastMCP keeps of those that have ended."""
+        await super().close(state)
+        self._closed += 1
+        if self._closed % FORGET_AFTER == 0:
+            factories.forget_functions()
+
+    async def shutdown(self) -> None:
+        """Let go of what FastMCP keeps."""
+        factories.forget_functions()
 
     async def first(self) -> Connection:
         """As any; and the factory is asked once more, to see that it makes another."""

@@ -28,6 +28,8 @@ from mcpgym.schema import NAME
 from mcpgym.tasks import Task
 
 MAX_NAME = 40
+_HERE = "brought_"
+"""What the names of the classes that are made here begin with; the spec follows."""
 _LAUNCHERS = re.compile(
     r"(python|pypy)[\d.]*|node|deno|bun|uv|uvx|npx|npm|pnpm|pipx|docker|podman|bash|sh|env|run|tool|exec|dlx|x|mcpgym"
 )
@@ -153,7 +155,7 @@ def spec_class(spec: str) -> type[OwnServerEnvironment[Any]]:
         module, _, attribute = rest.partition(":")
         called = name if name is not None else _plain(module.rpartition(".")[2])
         namespace = {"factory": staticmethod(factory), "description": f"The tools of {module}:{attribute}."}
-        return _made(NamedFactory, called, namespace)
+        return _made(NamedFactory, called, namespace, spec)
     try:
         words = shlex.split(rest)
     except ValueError as error:
@@ -161,13 +163,21 @@ def spec_class(spec: str) -> type[OwnServerEnvironment[Any]]:
     if not words:
         raise ConfigurationError("stdio: needs a command, as in stdio:'python my_server.py'")
     called = name if name is not None else command_name(words)
-    return _made(NamedCommand, called, {"command": tuple(words), "description": f"The tools of {rest[:150]}"})
+    return _made(NamedCommand, called, {"command": tuple(words), "description": f"The tools of {rest[:150]}"}, spec)
 
 
-def _made(base: type[Any], name: str, namespace: Mapping[str, Any]) -> type[OwnServerEnvironment[Any]]:
+def __getattr__(name: str) -> Any:
+    """Another process finds the class by its module and name, as it finds any environment's."""
+    if name.startswith(_HERE):
+        return spec_class(bytes.fromhex(name.removeprefix(_HERE)).decode())
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _made(base: type[Any], name: str, namespace: Mapping[str, Any], spec: str) -> type[OwnServerEnvironment[Any]]:
     if not NAME.fullmatch(name) or len(name) > MAX_NAME:
         raise ConfigurationError(f"{name!r} is no name for a server: letters, digits, - and _, {MAX_NAME} at most")
-    return type(base.__name__, (base,), {**namespace, "name": name, "__module__": base.__module__})
+    named = {**namespace, "name": name, "__module__": base.__module__, "__qualname__": f"{_HERE}{spec.encode().hex()}"}
+    return type(base.__name__, (base,), named)
 
 
 def command_name(words: Sequence[str]) -> str:

@@ -64,7 +64,7 @@ def read_tasks(file: Path) -> TaskFile:
             setups[task.id] = setup
     if not found:
         raise ConfigurationError(f'{file} has no task; write one a line: {{"prompt": "What to do."}}')
-    order = [split for split in ("train", "test") if split in found]
+    order: list[str] = [split for split in ("train", "test") if split in found]
     order += [split for split in found if split not in order]
     return TaskFile({split: found[split] for split in order}, setups)
 
