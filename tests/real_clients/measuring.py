@@ -35,6 +35,7 @@ GAMES: tuple[tuple[str, int, tuple[int, ...]], ...] = (
     ("test-2", 7, (1, 0, 2, 3, 4, 5, 6, 7, 8)),
 )
 """Task, seed and the model's liking for each of the three. The second begins with an error that the model must read."""
+SECRET = "a-secret-of-the-tests"
 OVER = "\n(This episode is over; start_episode begins another.)"
 
 
@@ -76,13 +77,14 @@ async def measure(client: Client, home: Path) -> Row:
         "bare": BarePlayer(episodes, Handles(episodes), list(episodes.environments)).tools(),
         "stdio": listings(TicTacToe()),
     }
-    async with serving(episodes, secret="a-secret-of-the-tests") as server:
+    async with serving(episodes, secret=SECRET) as server:
         opened = [await server.control.open("tic-tac-toe", task=task, seed=seed) for task, seed, _ in GAMES]
         seats = [seat for way in WAYS for seat in _seats(way, server.url, opened, home)]
         try:
             done = await client.play(seats)
         except Exception as error:  # then no seat was played
             done = [error] * len(seats)
+        assert SECRET not in repr(done), f"{client.name} was shown the control plane's secret"
         cells: dict[Way, Cell] = {}
         changes: set[str] = set()
         answers: set[str] = set()
@@ -98,7 +100,8 @@ async def measure(client: Client, home: Path) -> Row:
                     changes |= {*differences(listing[way], game.tools)}
                     answers |= set(_answer_changes(expected, _without_handles(way, game.texts)))
     names = [f"names begin with `{prefix}`" for prefix in sorted(prefixes)]
-    return Row(client.name, client.version(), cells, [*names, *sorted(changes), *additions(seen)], sorted(answers))
+    changed = [*names, *sorted(changes), *additions(seen)]
+    return Row(client.name, client.version(), cells, changed, _as_one(answers))
 
 
 def _seats(way: Way, base: str, opened: Sequence[OpenedEpisode], home: Path) -> list[Seat]:
@@ -193,6 +196,14 @@ def _answer_changes(expected: Sequence[str], read: Sequence[str]) -> list[str]:
             kind = "an error" if "Nothing was played" in true else "a result"
             found.append(f"{kind} reads `{re.sub('[0-9]+', '#', f'{place[0]}…{place[1]}')}`")
     return found
+
+
+def _as_one(answers: set[str]) -> list[str]:
+    """What is done to errors and to other results alike, told once."""
+    results = {text.partition(" reads ")[2] for text in answers if text.startswith("a result")}
+    errors = {text.partition(" reads ")[2] for text in answers if text.startswith("an error")}
+    alike = {f"an answer reads {shape}" for shape in results & errors}
+    return sorted(alike | {text for text in answers if text.partition(" reads ")[2] not in results & errors})
 
 
 def _place(true: str, text: str) -> tuple[str, str] | None:

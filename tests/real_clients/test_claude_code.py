@@ -1,6 +1,6 @@
-"""Claude Code, the real one and offline, plays whole episodes on our servers: by stdio and by URL, as people do.
+"""Claude Code, the real one and offline, on our servers as ``mcpgym connect`` wrote them down, by stdio.
 
-Only its model is ours: a function that reads what Claude Code shows it.
+Only its model is ours: a function that reads what it is shown. ``test_clients_play.py`` has it play by URL too.
 """
 
 from __future__ import annotations
@@ -18,17 +18,13 @@ import pytest
 from tests.real_clients.claude_code import ask, bundled
 from tests.real_clients.fake_messages_api import Block, calls, results, says
 
-from mcpgym.episodes import Episodes
-from mcpgym.registry import load_environment
 from mcpgym.schema import schema_hash
-from mcpgym.serving import serving
 from mcpgym_environments.tic_tac_toe import TicTacToe
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(bundled() is None, reason="claude-agent-sdk brings no Claude Code for this machine"),
 ]
-SECRET = "a-secret-of-the-tests"
 
 
 def listed(requests: Sequence[Mapping[str, Any]], server: str) -> list[dict[str, Any]]:
@@ -46,18 +42,12 @@ def listed(requests: Sequence[Mapping[str, Any]], server: str) -> list[dict[str,
 
 
 def first_free_cell(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Sequence[Block]:
-    """Play the lowest free cell until the game is over, starting it first where there is such a tool."""
+    """Play the lowest free cell until the game is over."""
     got = results(messages)
-    names = {tool["name"] for tool in tools}
-    arguments: dict[str, Any] = {}
-    if "mcp__game__start_episode" in names:
-        if not got:
-            return [calls("mcp__game__start_episode", {"task": "test-0"}, 1)]
-        arguments["episode"] = got[0].split()[1]
     if got and "Game over" in got[-1]:
         return [says(got[-1].split("\n")[0])]
     free = re.findall(r"free ([0-8])", got[-1] if got else "")
-    return [calls("mcp__game__play", {"position": int(free[0]) if free else 4, **arguments}, len(got) + 1)]
+    return [calls("mcp__game__play", {"position": int(free[0]) if free else 4}, len(got) + 1)]
 
 
 def connected(written: Path, *words: str) -> dict[str, Any]:
@@ -72,34 +62,6 @@ def test_it_plays_a_whole_game_by_stdio_as_connect_wrote_it(tmp_path: Path) -> N
     said, requests = asyncio.run(ask("Play.", servers, first_free_cell, tmp_path / "a home"))
     assert "Game over" in said["result"]
     assert schema_hash(listed(requests, "game")) == TicTacToe.schema_hash
-
-
-def test_it_plays_a_whole_game_by_the_url_of_an_episode(tmp_path: Path) -> None:
-    async def play() -> tuple[dict[str, Any], Any, list[dict[str, Any]]]:
-        async with serving(Episodes({"tic-tac-toe": load_environment("tic-tac-toe")}), secret=SECRET) as server:
-            opened = await server.control.open("tic-tac-toe", split="test", index=0, seed=0)
-            configuration = {"game": {"type": "http", "url": opened.url}}
-            said, requests = await ask("Play.", configuration, first_free_cell, tmp_path)
-            return said, await server.control.score(opened.token), requests
-
-    said, score, requests = asyncio.run(play())
-    assert "Game over" in said["result"]
-    assert score.game_outcome in ("win", "draw", "loss")
-    assert schema_hash(listed(requests, "game")) == TicTacToe.schema_hash
-    assert SECRET not in str(requests)
-
-
-def test_three_at_once_by_one_bare_url_play_three_games(tmp_path: Path) -> None:
-    async def play() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-        async with serving(Episodes({"tic-tac-toe": load_environment("tic-tac-toe")}), secret=SECRET) as server:
-            configuration = {"game": {"type": "http", "url": f"{server.url}/mcp"}}
-            games = [ask("Play.", configuration, first_free_cell, tmp_path / str(number)) for number in range(3)]
-            return await asyncio.gather(*games)
-
-    played = asyncio.run(play())
-    assert all("Game over" in said["result"] for said, _ in played)
-    handles = {results(requests[-1]["messages"])[0].split()[1] for _, requests in played}
-    assert len(handles) == 3
 
 
 def test_it_has_a_safe_notebook_in_the_python_sandbox(tmp_path: Path) -> None:
