@@ -151,3 +151,25 @@ def test_blanks_around_a_headers_value_are_no_part_of_it(fast_lane: bool) -> Non
 def test_an_icon_that_is_no_uri_is_refused_where_it_is_written(icon: str) -> None:
     with pytest.raises(ConfigurationError, match=r"Odd: its icon .* write %20 for a space"):
         type("Odd", (Ledger,), {"icon": icon})
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_text_of_an_unexpected_error_stays_in_the_servers_log(mode: Any, caplog: pytest.LogCaptureFixture) -> None:
+    class Hiding(Drawn):
+        name = "hiding"
+
+        @property
+        def splits(self) -> Any:  # type: ignore[override]
+            raise RuntimeError("the secret is 42")
+
+    async def main() -> None:
+        async with served(player_app(Episodes({"hiding": Hiding()}))) as url, Client(f"{url}/mcp", mode=mode) as client:
+            for asked in (
+                client.list_resources(),
+                client.complete(PromptReference(name="hiding"), {"name": "task", "value": ""}),
+            ):
+                with pytest.raises(MCPError, match=r"^the server failed; its log says how$"):
+                    await asked
+
+    asyncio.run(main())
+    assert "the secret is 42" in caplog.text

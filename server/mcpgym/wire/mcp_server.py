@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import mcp_types as types
@@ -22,6 +22,7 @@ from mcpgym.wire.results import call_result, idempotency_key
 logger = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
+Handler = Callable[[Context, Any], Awaitable[dict[str, Any]]]
 
 PLAYER = "mcpgym.player"
 """The key of the request's ASGI scope that holds its player."""
@@ -124,16 +125,31 @@ def mcp_server(
     if face.apps:
         server.extensions[apps.EXTENSION] = {}
     pages = types.PaginatedRequestParams
-    server.add_request_handler("tools/list", pages, list_tools)
-    server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
-    server.add_request_handler("prompts/list", pages, list_prompts)
-    server.add_request_handler("prompts/get", types.GetPromptRequestParams, get_prompt)
-    server.add_request_handler("resources/list", pages, list_resources)
-    server.add_request_handler("resources/templates/list", pages, list_templates)
-    server.add_request_handler("resources/read", types.ReadResourceRequestParams, read_resource)
-    server.add_request_handler("completion/complete", types.CompleteRequestParams, complete)
-    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
+    server.add_request_handler("tools/list", pages, _guarded(list_tools))
+    server.add_request_handler("tools/call", types.CallToolRequestParams, _guarded(call_tool))
+    server.add_request_handler("prompts/list", pages, _guarded(list_prompts))
+    server.add_request_handler("prompts/get", types.GetPromptRequestParams, _guarded(get_prompt))
+    server.add_request_handler("resources/list", pages, _guarded(list_resources))
+    server.add_request_handler("resources/templates/list", pages, _guarded(list_templates))
+    server.add_request_handler("resources/read", types.ReadResourceRequestParams, _guarded(read_resource))
+    server.add_request_handler("completion/complete", types.CompleteRequestParams, _guarded(complete))
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _guarded(set_level))
     return server
+
+
+def _guarded(handler: Handler) -> Handler:
+    """``handler``, whose unexpected errors the log alone is told: the SDK would send their text to older clients."""
+
+    async def answer(context: Context, params: Any) -> dict[str, Any]:
+        try:
+            return await handler(context, params)
+        except MCPError:
+            raise
+        except Exception:
+            logger.exception("a request could not be answered")
+            raise MCPError(code=types.INTERNAL_ERROR, message="the server failed; its log says how") from None
+
+    return answer
 
 
 def _client(context: Context, meta: Any) -> Any:
