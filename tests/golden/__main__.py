@@ -16,13 +16,16 @@ from mcpgym import load_environment
 from mcpgym.registry import GROUP
 
 HERE = Path(__file__).parent
+COMBINED = ("reverse-text+tic-tac-toe",)
+"""Several environments in one episode."""
 
 
 def files() -> Iterator[tuple[Path, str]]:
-    """Every golden file and what must be in it: two for each environment that this project bundles."""
+    """Every golden file and what must be in it: two for each environment that this project bundles,
+    and for some of them together."""
     names = sorted(entry.name for entry in entry_points(group=GROUP) if entry.value.startswith("mcpgym_environments."))
     assert names, "no environment is installed: pip install -e '.[dev]'"
-    for name in names:
+    for name in (*names, *COMBINED):
         lines = [trace.to_json() + "\n" for trace in golden_traces(load_environment(name))]
         yield HERE / f"{name}.jsonl", "".join(lines)
         yield HERE / "playthroughs" / f"{name}.txt", playthrough(load_environment(name))

@@ -50,7 +50,7 @@ def _contract(environment: Environment[Any, Any, Any]) -> Iterator[str]:
     yield from _quoted(environment.instructions)
     for name, field in type(environment).config_class.model_fields.items():
         about = " ".join((field.description or "").split())
-        yield f"config {name} = {_json(getattr(environment.config, name))}: {about}"
+        yield f"config {name} = {_json(environment.config.model_dump(mode='json')[name])}: {about}"
     for split in environment.splits:
         yield f"tasks {split}: {environment.size(split)}"
     for tool in environment.tools.values():

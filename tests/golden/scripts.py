@@ -36,6 +36,10 @@ CONFIGURATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     ],
     "reverse-text": [{"test_tasks": 3}],
     "double-check": [{"train_tasks": 7}],
+    "reverse-text+tic-tac-toe": [
+        {"ends": "any", "weights": {"reverse_text": 3.0}},
+        {"tic_tac_toe.max_turns": 2, "lengths": "longest"},
+    ],
     "wiki-search": [
         {"thoughts": True, "max_lookups": 6, "results": 2, "section_characters": 200},
         {"kinds": "chain", "max_hops": 2, "max_characters": 1_000},
@@ -69,6 +73,18 @@ OWN: Mapping[str, Mapping[str, Sequence[Any]]] = {
         "changes its mind": ["<answer>1</answer>", "<answer>2</answer>"],
         "odd numbers": ["<answer>1,000</answer>", "<answer>\N{ARABIC-INDIC DIGIT FOUR}</answer>"],
         "no tool here": [{"name": "answer", "arguments": {"number": 4}}, "<answer>4</answer>", "<answer>4</answer>"],
+    },
+    "reverse-text+tic-tac-toe": {
+        "one after the other": [
+            "<think>the text first</think>\n## reverse_text\n<reversed_text>tac</reversed_text>",
+            *({"name": "tic_tac_toe__play", "arguments": {"position": cell}} for cell in (4, 4, "0", 0, 8, 2, 6)),
+        ],
+        "its own name": [
+            {"name": "play", "arguments": {"position": 4}},
+            "## reverse_text\ntac",
+            "## reverse_text\ncat",
+        ],
+        "answers at once": ["<reversed_text>tac</reversed_text>"],
     },
     "wiki-search": {
         "looks around": [
