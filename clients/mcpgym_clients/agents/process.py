@@ -82,6 +82,8 @@ class _Process:
         self._mark = secrets.token_hex(16)
         self._process: asyncio.subprocess.Process | None = None
         self._report = -1
+        self._reported = bytearray()
+        self._gone = asyncio.Event()
         self._readers: list[asyncio.Task[None]] = []
         self._printed, self._errors = bytearray(), bytearray()
         self._size = 0
@@ -89,6 +91,7 @@ class _Process:
         self._told: dict[str, Any] = {}
 
     async def begin(self) -> None:
+        """Start it."""
         stdin = self._place.root / "stdin"
         stdin.write_text(self._start.stdin, "utf-8", errors="backslashreplace")
         self._report, theirs = os.pipe()
@@ -106,12 +109,24 @@ class _Process:
             )
         finally:
             os.close(theirs)
+        os.set_blocking(self._report, False)
+        asyncio.get_running_loop().add_reader(self._report, self._hear)
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self._readers = [
             asyncio.create_task(self._read(self._process.stdout, self._keep)),
             asyncio.create_task(self._read(self._process.stderr, self._keep_end)),
         ]
+
+    def _hear(self) -> None:
+        """Take in its keeper's report. That it ends says that the keeper has: no other process holds its other end,
+        while asyncio knows of the end of a process only once everybody has let go of its output."""
+        with contextlib.suppress(BlockingIOError):
+            if part := os.read(self._report, 65_536):
+                self._reported += part[: 65_536 - len(self._reported)]
+                return
+            asyncio.get_running_loop().remove_reader(self._report)
+            self._gone.set()
 
     def _variables(self) -> Mapping[str, str]:
         return {**passed_on(), **variables_of(self._place), **self._start.variables, MARK: self._mark}
@@ -131,8 +146,7 @@ class _Process:
 
     async def watch(self, deadline: float | None, over: Callable[[], Awaitable[bool]]) -> str | None:
         """Wait for its end, or for a limit; which."""
-        assert self._process is not None
-        gone = asyncio.ensure_future(self._process.wait())
+        gone = asyncio.ensure_future(self._gone.wait())
         much = asyncio.ensure_future(self._too_much.wait())
         try:
             while True:
@@ -161,28 +175,19 @@ class _Process:
         process.stdin.close()  # by which its keeper knows
         try:
             async with asyncio.timeout(END_SECONDS):
-                await process.wait()
+                await self._gone.wait()
         except TimeoutError:  # the agent stopped its keeper, or it is swamped
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
-        self._told = self._reported()
+            await self._gone.wait()
+        os.close(self._report)
+        self._told = _told(self._reported)
         if not {"code", "error"} & self._told.keys():
             await asyncio.to_thread(_sweep, self._mark)
         _, late = await asyncio.wait(self._readers, timeout=CLOSE_SECONDS)
         for reader in late:
             reader.cancel()
         process._transport.close()  # type: ignore[attr-defined]  # no other way to let go of a pipe that one still holds
-
-    def _reported(self) -> dict[str, Any]:
-        os.set_blocking(self._report, False)
-        try:
-            told = json.loads(os.read(self._report, 65_536))
-        except (OSError, ValueError):
-            told = None
-        finally:
-            os.close(self._report)
-        return told if isinstance(told, dict) else {}
 
     def ended(self, limit: str | None) -> Ended:
         """How it ended."""
@@ -199,6 +204,14 @@ class _Process:
             left if isinstance(left, int) and code is not None else 0,
             None if broken is None or limit is not None else str(broken),
         )
+
+
+def _told(reported: bytes) -> dict[str, Any]:
+    try:
+        told = json.loads(reported)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def _sweep(mark: str) -> None:
