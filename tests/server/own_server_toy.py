@@ -48,7 +48,7 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
             near = subprocess.Popen(["sleep", "300"], **quiet)  # type: ignore[call-overload]
             away = subprocess.Popen(["sleep", "300"], start_new_session=True, **quiet)  # type: ignore[call-overload]
             double = "import subprocess as s; print(s.Popen(['sleep', '300'], start_new_session=True, stdout=-3).pid)"
-            orphan = subprocess.run([sys.executable, "-c", double], capture_output=True, text=True, check=True).stdout
+            orphan = subprocess.run([sys.executable, "-c", double], stdout=-1, stderr=-3, text=True, check=True).stdout
             return text(f"{near.pid} {away.pid} {orphan.strip()}")
         case "large":
             return text("x" * 100_000_000)
@@ -93,8 +93,10 @@ def answer(message: dict[str, Any]) -> Any:
                 made = [{**tools[0], "name": f"t{number}-{place}"} for place in range(20)]
                 return {"tools": made, "nextCursor": str(number + 1)}
             if "invalid" in MANNERS:
-                return {"tools": [{"name": "x", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#"}}}},
-                                  {"name": "y", "inputSchema": {"type": "string"}}, *tools]}  # fmt: skip
+                odd = {"type": "object", "properties": {"a": {"$ref": "#"}}}
+                return {"tools": [{"name": "x", "inputSchema": odd}, *tools]}
+            if "untyped" in MANNERS:
+                return {"tools": [tools[0], {"name": "y", "inputSchema": {"type": "string"}}]}
             if "fickle" in MANNERS and os.getpid() % 2:
                 return {"tools": [*tools, {"name": "odd", "description": "Odd.", "inputSchema": NONE}]}
             return {"tools": tools}

@@ -132,7 +132,7 @@ def _wanted(factory: Callable[..., Any], where: str, offered: Mapping[str, Any])
 def forget_functions() -> None:
     """Let go of the tools of servers that have ended.
 
-    FastMCP remembers the last 5,000 functions that it has seen, in caches of its modules: each keeps its server's state.
+    FastMCP remembers the last 5,000 functions that it has seen, in caches of its modules: each keeps a server's state.
     What a server that lives has there is made again when it is needed.
     """
     for name, module in list(sys.modules.items()):
