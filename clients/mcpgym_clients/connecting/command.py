@@ -89,7 +89,7 @@ def server_of(options: ConnectOptions, here: Path) -> Server:
         words += [name, str(value)] if value is not None else []
     for pair in options.config:
         words += ["--config", pair]
-    needs_folder = any(":" in name for name in options.environments)
+    needs_folder = any(":" in name or is_file(name) for name in options.environments)
     command, *first = _program()
     return Server(command, (*first, *words), {"PYTHONPATH": str(here)} if needs_folder else {})
 
