@@ -194,7 +194,7 @@ def test_options_that_change_nothing_may_be_given_and_are_kept(command: Callable
 def test_every_option_is_either_what_a_run_is_or_how_it_is_carried_out() -> None:
     names = {field.name for field in dataclasses.fields(EvalOptions)}
     what_it_is = {"environment", "policy", "split", "tasks", "repeats", "seed", "config"}
-    what_it_is |= {"tool_mode", "think", "temperature", "max_tokens", "max_turns"}
+    what_it_is |= {"tool_mode", "think", "temperature", "max_tokens", "max_turns", "agent"}
     assert names == what_it_is | OPERATIONAL | _NOT_KEPT, "a new option: does it change results?"
 
 

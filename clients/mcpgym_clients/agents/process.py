@@ -181,7 +181,7 @@ class _Process:
                 process.kill()
             await self._gone.wait()
         os.close(self._report)
-        self._told = _told(self._reported)
+        self._told = _told(bytes(self._reported))
         if not {"code", "error"} & self._told.keys():
             await asyncio.to_thread(_sweep, self._mark)
         _, late = await asyncio.wait(self._readers, timeout=CLOSE_SECONDS)
