@@ -25,6 +25,9 @@ HOW = (
     "inside, and returns it, as def make_server(): server = FastMCP('notes'); …; return server"
 )
 
+FASTMCP = "fastmcp"
+"""The package of the servers that people bring."""
+
 _made: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """The servers that factories have given, as long as they live: none may be given twice."""
 
@@ -136,7 +139,7 @@ def forget_functions() -> None:
     What a server that lives has there is made again when it is needed.
     """
     for name, module in list(sys.modules.items()):
-        if name.startswith("fastmcp.") and module is not None:
+        if name.startswith(f"{FASTMCP}.") and module is not None:
             for value in list(vars(module).values()):
                 if isinstance(value, functools._lru_cache_wrapper) and value.cache_info().maxsize:
                     value.cache_clear()
@@ -148,7 +151,7 @@ def is_server(thing: Any) -> bool:
 
 
 def _is_fastmcp(thing: Any) -> bool:
-    module = sys.modules.get("fastmcp.server.server")  # a FastMCP server's module has been imported
+    module = sys.modules.get(f"{FASTMCP}.server.server")  # a FastMCP server's module has been imported
     return module is not None and isinstance(thing, module.FastMCP)
 
 
@@ -170,9 +173,8 @@ def opener(server: Any) -> Opener:
 def _fastmcp_opener(server: Any) -> Opener:
     @contextlib.asynccontextmanager
     async def opened(connection: Connection) -> AsyncIterator[ClientSession]:
-        from fastmcp.client.transports import FastMCPTransport
-
-        async with FastMCPTransport(server).connect_session(message_handler=connection.heard) as session:
+        transports: Any = importlib.import_module(f"{FASTMCP}.client.transports")  # theirs: no dependency of ours
+        async with transports.FastMCPTransport(server).connect_session(message_handler=connection.heard) as session:
             await session.initialize()
             yield session
 
