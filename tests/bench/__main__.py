@@ -171,6 +171,10 @@ def main() -> None:
     console = Console()
     costs = http_lanes(options.quick)
     steps = asyncio.run(step_in_process(options.quick))
+    if importlib.util.find_spec("fastmcp"):
+        from tests.bench.own_server import brought_server
+
+        steps |= asyncio.run(brought_server(options.quick))
     rates = asyncio.run(episodes_per_second(options.quick))
     report(console, costs, steps, rates)
     if options.json:
