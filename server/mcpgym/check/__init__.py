@@ -141,9 +141,9 @@ def _maker(
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
     """Run to the end, also from inside a running event loop; the log stays quiet about what is provoked on purpose."""
-    quiet = logging.getLogger("mcpgym.episode")
-    level = quiet.level
-    quiet.setLevel(logging.CRITICAL + 1)
+    quiet = {name: logging.getLogger(name).level for name in ("mcpgym.episode", "fastmcp")}
+    for name in quiet:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         try:
             asyncio.get_running_loop()
@@ -164,4 +164,5 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         if raised:
             raise raised[0]
     finally:
-        quiet.setLevel(level)
+        for name, level in quiet.items():
+            logging.getLogger(name).setLevel(level)

@@ -16,7 +16,7 @@ UNLIKE = ("", "\N{REPLACEMENT CHARACTER} a text that no environment writes \N{RE
 
 def check_reproducible(environment: Environment[Any, Any, Any], plays: Sequence[Play], report: Report) -> bool:
     """Whether plays can be compared: the contract says how, and its rule works on all that was seen in ``plays``."""
-    own = type(environment).same_observation is not Environment.same_observation
+    own = getattr(environment.same_observation, "__func__", None) is not Environment.same_observation
     if not isinstance(environment.reproducible, bool):
         problem = f"is {environment.reproducible!r}, neither True nor False"
         report.add(RULE, problem, "reproducible", "leave it out, or write reproducible = False")
