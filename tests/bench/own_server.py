@@ -1,4 +1,4 @@
-"""What proxying a brought server costs: the same FastMCP tool by FastMCP's own client in process, and as an environment."""
+"""What proxying a brought server costs: one FastMCP tool by FastMCP's own client in process, and as an environment."""
 
 from __future__ import annotations
 

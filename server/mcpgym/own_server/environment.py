@@ -13,6 +13,7 @@ import re
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MethodType
 from typing import Any, ClassVar, TypeVar
 
 from mcpgym.asking import asked
@@ -116,8 +117,6 @@ class OwnServerEnvironment(Environment[Task, ServerEpisode, ConfigT]):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._looks = {}
-        if cls.reproducible and cls.same_observation is OwnServerEnvironment.same_observation:
-            cls.same_observation = Environment.same_observation  # type: ignore[method-assign]
 
     def __init__(self, config: ConfigT | None = None) -> None:
         super().__init__(config)
@@ -127,6 +126,8 @@ class OwnServerEnvironment(Environment[Task, ServerEpisode, ConfigT]):
         self._say(tools=tools, schema_hash=schema_hash([tool.listing for tool in tools.values()]))
         rewards = vars(self).get("rewards", type(self).rewards)
         self._say(rewards={name: _sound(item) for name, item in rewards.items()})
+        if self.reproducible and type(self).same_observation is OwnServerEnvironment.same_observation:
+            self._say(same_observation=MethodType(Environment.same_observation, self))
         if not type(self).instructions and look.instructions:
             self._say(instructions=look.instructions)
 
