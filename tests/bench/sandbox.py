@@ -128,7 +128,7 @@ async def first_answer(source: Any) -> Any:
 
 
 async def opening(rounds: Rounds, others: list[str]) -> dict[str, Any]:
-    """Milliseconds to a session that is ready in the pool, and to the first answer of one that is made on demand."""
+    """Milliseconds to a session that is ready in the pool, to its first answer, and to that of one made on demand."""
     found: dict[str, Any] = {}
     for name, packages in (("bare", ()), ("pandas", PANDAS)):
         if not all(find_spec(package) for package in packages):
@@ -136,11 +136,13 @@ async def opening(rounds: Rounds, others: list[str]) -> dict[str, Any]:
         cold, warm = pool(packages, 0), pool(packages, 4)
         for each in (cold, warm):
             (await first_answer(each)).kill()
-        times: dict[str, list[float]] = {kind: [] for kind in ("pool", "cold", *others)}
+        times: dict[str, list[float]] = {kind: [] for kind in ("pool", "pool_to_answer", "cold", *others)}
         for _ in range(rounds["open"]):
             await asyncio.sleep(0.1)
             took, session = await timed(warm.open(1))
             times["pool"].append(took)
+            more, _ = await timed(session.run("1 + 1", 10))
+            times["pool_to_answer"].append(took + more)
             session.kill()
             await asyncio.sleep(0.15)
             took, session = await timed(first_answer(cold))

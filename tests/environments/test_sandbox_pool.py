@@ -13,6 +13,7 @@ import sys
 import textwrap
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,12 @@ from mcpgym_environments.python_sandbox.sessions import keeper, memory_guard
 from mcpgym_environments.python_sandbox.sessions.backend import SandboxSpec, SessionLost, SessionSpent, Unavailable
 from mcpgym_environments.python_sandbox.sessions.pool import Pool
 from mcpgym_environments.python_sandbox.sessions.session import Session
+
+
+@pytest.fixture(autouse=True)
+def only_these_pools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory guard looks after the pools of each test alone, not after those that this process keeps for others."""
+    monkeypatch.setattr(memory_guard.GUARD, "_flocks", weakref.WeakSet())
 
 
 def until(true: Callable[[], Any], seconds: float = 10.0) -> None:

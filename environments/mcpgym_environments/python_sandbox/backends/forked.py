@@ -6,6 +6,7 @@ import array
 import asyncio
 import contextlib
 import copy
+import dataclasses
 import json
 import os
 import random
@@ -20,6 +21,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from mcpgym_environments.python_sandbox.backends.greeting import facts_of
 from mcpgym_environments.python_sandbox.jail import frames
 from mcpgym_environments.python_sandbox.sessions.backend import JSON, Level, SandboxSpec, Stream, Unavailable
 from mcpgym_environments.python_sandbox.sessions.streams import SocketStream
@@ -90,14 +92,11 @@ class ForkedBackend:
         stream = await self.open(spec)
         try:
             async with asyncio.timeout(OPEN_SECONDS):
-                for header, code in (
-                    ({"op": "hello", "n": 0, "spec": spec.as_json()}, b""),
-                    ({"op": "run", "n": 1, "seconds": OPEN_SECONDS, "cpu_seconds": OPEN_SECONDS}, b"6 * 7"),
-                ):
-                    await stream.send(frames.encode(header, code))
-                    json_length, blob_length = frames.lengths(await stream.receive(frames.HEAD_BYTES))
-                    answer = frames.header(await stream.receive(json_length))
-                    output = await stream.receive(blob_length)
+                header = {"op": "run", "n": 1, "seconds": OPEN_SECONDS, "cpu_seconds": OPEN_SECONDS}
+                await stream.send(frames.encode(header, b"6 * 7"))
+                json_length, blob_length = frames.lengths(await stream.receive(frames.HEAD_BYTES))
+                answer = frames.header(await stream.receive(json_length))
+                output = await stream.receive(blob_length)
             if answer.get("status") != "ok" or output.strip() != b"42":
                 raise OSError(f"its first call ended {answer.get('status')} ({answer.get('why')})")
         except (EOFError, TimeoutError, frames.FrameError) as error:
@@ -106,7 +105,7 @@ class ForkedBackend:
             stream.kill()
 
     async def open(self, spec: SandboxSpec) -> Stream:
-        """A fresh session, confined, whose agent waits for its first frame.
+        """A fresh session, confined, whose agent has been told all but its seed: who opens it later waits for nothing.
 
         Raises:
             Unavailable: the fork server is gone, or the kernel no longer allows sessions.
@@ -127,7 +126,15 @@ class ForkedBackend:
             if isinstance(error, TimeoutError):
                 raise OSError(f"no session opened in {OPEN_SECONDS:g} s") from None
             raise
-        return SocketStream(ours, _Init(init).kill, _process(init))
+        stream = SocketStream(ours, _Init(init).kill, _process(init))
+        try:
+            stream.greeting = await facts_of(stream, dataclasses.replace(spec, seed=0))
+        except BaseException as error:
+            stream.kill()
+            if isinstance(error, Unavailable):
+                raise OSError(error.reason) from None
+            raise
+        return stream
 
     async def kill(self, stream: Stream) -> None:
         """End one session; its processes are dead a few milliseconds later."""

@@ -21,11 +21,11 @@ async def facts_of(stream: Stream, spec: SandboxSpec) -> Mapping[str, JSON]:
     """
     try:
         async with asyncio.timeout(SECONDS):
-            await stream.send(frames.encode({"op": "hello", "n": 1, "spec": spec.as_json()}))
+            await stream.send(frames.encode({"op": "hello", "n": 0, "spec": spec.as_json()}))
             json_length, blob_length = frames.lengths(await stream.receive(frames.HEAD_BYTES))
             text = await stream.receive(json_length)
             await stream.receive(blob_length)
-            answer = checked_answer(text, 1)
+            answer = checked_answer(text, 0)
             if answer["status"] != "ok":
                 raise Unavailable(f"the sandbox's agent does not begin: {answer['why']}", _MISSING)
             return checked_facts(answer)

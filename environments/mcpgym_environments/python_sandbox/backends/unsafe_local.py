@@ -31,8 +31,8 @@ from pathlib import Path
 from mcpgym_environments.python_sandbox.backends.settings import setting
 from mcpgym_environments.python_sandbox.jail import emptying, frames, users
 from mcpgym_environments.python_sandbox.jail import start as agent
-from mcpgym_environments.python_sandbox.jail.processes import end_tree, end_user
 from mcpgym_environments.python_sandbox.jail.refusal import Refused
+from mcpgym_environments.python_sandbox.jail.table import end_tree, end_user
 from mcpgym_environments.python_sandbox.sessions.backend import JSON, Level, SandboxSpec, Stream, Unavailable
 from mcpgym_environments.python_sandbox.sessions.streams import SocketStream
 

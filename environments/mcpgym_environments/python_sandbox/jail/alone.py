@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from mcpgym_environments.python_sandbox.jail import folders, hardening, landlock, root, seccomp, system_calls, users
+from mcpgym_environments.python_sandbox.jail.limits import Limits
+from mcpgym_environments.python_sandbox.jail.place import Place
 from mcpgym_environments.python_sandbox.jail.refusal import Refused
 
 KEPT = frozenset(
@@ -33,6 +34,9 @@ KEPT = frozenset(
 """What a root fork server goes on with: to become other users, and to make and remove their folders and end
 their workers."""
 DEVICES = tuple(f"/dev/{name}" for name in root.DEVICES)
+FOLDERS = ()
+"""Each session has its own."""
+_limits: list[Limits] = []
 _sessions: dict[int, str] = {}
 _removers: set[int] = set()
 
@@ -62,6 +66,7 @@ def begin(order: Mapping[str, Any]) -> None:
     """Make ready what all sessions use, and adopt the workers of inits that end."""
     hardening.prepare()
     _lone_worker()
+    _limits[:] = [Limits.of(order["limits"])]
     system_calls.prctl(system_calls.PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -122,15 +127,13 @@ def become_session(
     order: Mapping[str, Any],
     folder: str,
     user: int | None,
-    serve: Callable[[socket.socket, int, Any], None],
+    serve: Callable[[int, int, Any], None],
 ) -> None:
     """Be the session in a process just forked; ``serve`` is called in its init, confined, and this does not return.
 
     Raises:
         OSError: the kernel refuses a step; the text names it.
     """
-    from mcpgym_environments.python_sandbox.jail.init import Place
-
     system_calls.set_capabilities(KEPT if user is not None else frozenset(), bounding=frozenset())
     users.become(user)
     system_calls.death_signal(signal.SIGKILL)
@@ -138,7 +141,7 @@ def become_session(
         os._exit(1)  # it ended before it could be told to take us with it
     work, scratch = f"{folder}/work", f"{folder}/tmp"
     os.chdir(work)
-    connection = hardening.only(stream)
+    hardening.only(stream)
     this = os.pidfd_open(os.getpid())
     system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
     tree = f"{order['folder']}/tree"
@@ -152,10 +155,11 @@ def become_session(
         lone=True,
         own_user=user is not None,
         capped=False,
+        limits=_limits[0],
         confine=lambda: _confine_worker(tree, work, scratch),
         facts={"isolation": "landlock"},
     )
-    serve(connection, this, place)
+    serve(hardening.STREAM, this, place)
 
 
 @cache

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import select
 import signal
-import socket
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from mcpgym_environments.python_sandbox.jail import frames, worker
@@ -18,6 +15,7 @@ from mcpgym_environments.python_sandbox.jail.files import Workspace
 from mcpgym_environments.python_sandbox.jail.limits import Limits
 from mcpgym_environments.python_sandbox.jail.processes import Processes
 from mcpgym_environments.python_sandbox.jail.values import MOST_BYTES
+from mcpgym_environments.python_sandbox.jail.workers import Worker
 
 GRACE = 0.5
 """Seconds between an interrupt and the end."""
@@ -28,6 +26,8 @@ TICK = 0.1
 BRIEF_MS = 2
 """How long output may wait to be read at the beginning of a call: most are over by then, and wake init up only once."""
 _READ = 1 << 18
+_FIRST = 1 << 12
+"""How much is asked for at first: nearly always enough."""
 _HANGUP = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
 
@@ -49,81 +49,7 @@ class Ended:
     value: bytes = b""
 
 
-class Worker:
-    """A worker process and this side's ends of its channel and its output.
-
-    Args:
-        server: descriptor that hangs up when the server is gone.
-        body: what the forked process does, with its end of the channel, of the output pipe, and init's process id.
-    """
-
-    def __init__(self, server: int, body: Callable[[int, int, int], None]) -> None:
-        ours, theirs = socket.socketpair()
-        reader, writer = os.pipe()
-        parent = os.getpid()
-        self.pid = os.fork()
-        if not self.pid:
-            body(theirs.fileno(), writer, parent)
-            os._exit(73)
-        theirs.close()
-        ours.setblocking(False)
-        os.set_blocking(reader, False)
-        self.channel = ours
-        self.output = reader
-        self._writer = writer  # held, so that the pipe does not end when user code closes its descriptors
-        self.stopped = False
-        self.orphaned = False
-        """Whether it has many ended children that nobody waited for; they count as processes until then."""
-        self.calls = 0
-        self.received = bytearray()
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(writer, 1031, 1 << 18)  # F_SETPIPE_SZ: fewer changes of process when much is printed
-        try:
-            self.death = os.pidfd_open(self.pid)
-        except (AttributeError, OSError):
-            self.death = -1
-        self.poll = select.poll()
-        self.poll.register(self.channel, select.POLLIN)
-        self.poll.register(self.output, select.POLLIN)
-        if self.death >= 0:
-            self.poll.register(self.death, select.POLLIN)
-        self.poll.register(server, getattr(select, "POLLRDHUP", 0))
-        self.brief = select.poll()
-        """The same without the output."""
-        self.brief.register(self.channel, select.POLLIN)
-        if self.death >= 0:
-            self.brief.register(self.death, select.POLLIN)
-        self.brief.register(server, getattr(select, "POLLRDHUP", 0))
-
-    def ask(self, operation: int, call: int, cell: int, blob: bytes) -> memoryview:
-        """Send a request; gives what the channel did not take yet."""
-        data = memoryview(worker.REQUEST.pack(operation, call, cell, len(blob)) + blob)
-        return self.push(data)
-
-    def push(self, data: memoryview) -> memoryview:
-        """Send what the channel takes, give what is left."""
-        while data:
-            try:
-                data = data[self.channel.send(data) :]
-            except BlockingIOError:
-                return data
-            except OSError:  # closed by the worker's side: its end will be noticed
-                return data[:0]
-        return data
-
-    def resume(self) -> None:
-        """Let it run."""
-        if self.stopped:
-            self.stopped = False
-            with contextlib.suppress(OSError):
-                os.kill(self.pid, signal.SIGCONT)
-
-    def close(self) -> None:
-        """Let go of what was held for a worker that has ended."""
-        self.channel.close()
-        for descriptor in (self.output, self._writer, self.death):
-            if descriptor >= 0:
-                os.close(descriptor)
+_OK = Ended("ok")
 
 
 class Call:
@@ -137,6 +63,11 @@ class Call:
         files: the workspace where its size must be watched; None where the kernel does that.
     """
 
+    __slots__ = (
+        "_cpu", "_deaf", "_files", "_interrupted", "_limits", "_lost", "_processes", "_server", "_spent", "_worker",
+        "capture",
+    )  # fmt: skip
+
     def __init__(self, to: Worker, processes: Processes, limits: Limits, server: int, files: Workspace | None) -> None:
         self._worker = to
         self._processes = processes
@@ -145,7 +76,7 @@ class Call:
         self._files = files
         self._interrupted: str | None = None
         self._deaf = False
-        self._spent = self._lost = 0.0
+        self._cpu = self._spent = self._lost = 0.0
         self.capture = Capture(limits.output_bytes)
 
     def make(self, operation: int, cell: int, blob: bytes) -> Ended:
@@ -175,23 +106,25 @@ class Call:
 
     # ------------------------------------------------------------------ waiting
 
-    def _watch(self, rest: memoryview) -> Ended:
+    def _watch(self, rest: memoryview | bytes) -> Ended:
         to = self._worker
-        now = time.monotonic()
-        deadline = now + self._limits.seconds
-        look = now + TICK
+        start = time.monotonic()
+        if not rest and min(self._limits.seconds, TICK) * 1000 > BRIEF_MS and to.brief.poll(BRIEF_MS):
+            ended = self._replied()
+            if ended is not None:
+                return ended
+        deadline = start + self._limits.seconds
+        look = start + TICK
         writing = False
-        brief = not rest and min(self._limits.seconds, TICK) * 1000 > BRIEF_MS
+        poll = to.poll()
         while True:
             if bool(rest) != writing and not self._deaf:
                 writing = not writing
-                to.poll.modify(to.channel, select.POLLIN | (select.POLLOUT if writing else 0))
+                poll.modify(to.channel, select.POLLIN | (select.POLLOUT if writing else 0))
             pause = min(deadline, look) - time.monotonic()
             if to.death < 0:
                 pause = min(pause, 0.01)
-            found = to.brief.poll(BRIEF_MS) if brief else to.poll.poll(max(0.0, pause * 1000))
-            brief = False
-            for descriptor, event in found:
+            for descriptor, event in poll.poll(max(0.0, pause * 1000)):
                 if descriptor == to.output:
                     self._output()
                 elif descriptor == to.death:
@@ -203,8 +136,8 @@ class Call:
                     ended = self._replied()
                     if ended is not None:
                         return ended
-                if descriptor == to.channel.fileno() and event & select.POLLOUT:
-                    rest = to.push(rest)
+                if descriptor == to.channel and event & select.POLLOUT:
+                    rest = to.push(memoryview(rest))
             if to.death < 0 and self._fate(wait=False) is not None:
                 return self._died()
             now = time.monotonic()
@@ -252,40 +185,41 @@ class Call:
         Those take their time with them. Of ones that began and ended between two looks nothing is ever seen: all
         processors for as long as the call may last is what they can use.
         """
-        spent = cpu - self._cpu
+        spent = max(0.0, cpu - self._cpu)  # the one is told in ticks, the other may be exact
         if spent < self._spent:  # or one ended while they were looked at
-            spent = self._processes.usage(self._worker.pid).cpu - self._cpu
+            spent = max(0.0, self._processes.usage(self._worker.pid).cpu - self._cpu)
             self._lost += max(0.0, self._spent - spent)
         self._spent = spent
         return spent + self._lost
 
     # ------------------------------------------------------------------ what comes
 
-    def _output(self) -> bool:
+    def _output(self, most: int = _READ) -> bool:
         """Take output; whether there may be more."""
         try:
-            data = os.read(self._worker.output, _READ)
+            data = os.read(self._worker.output, most)
         except BlockingIOError:
             return False
         self.capture.feed(data)
-        return len(data) == _READ
+        return len(data) == most
 
     def _drain(self) -> None:
         """What is left in the pipe; bounded, should somebody still be writing."""
-        for _ in range(64):
-            if not self._output():
-                return
+        if self._output(_FIRST):
+            for _ in range(64):
+                if not self._output():
+                    return
 
     def _replied(self) -> Ended | None:
         to = self._worker
         try:
-            data = to.channel.recv(_READ)
+            data = os.read(to.channel, _READ if to.received else _FIRST)
         except BlockingIOError:
             return None
         except OSError:
             data = b""
         if not data:  # the process ends, or has become another program, or code closed the descriptor: watch on
-            to.poll.unregister(to.channel)
+            to.poll().unregister(to.channel)
             self._deaf = True
             return None
         received = to.received
@@ -310,11 +244,12 @@ class Call:
             return Ended("timeout", self._interrupted)
         if code:
             return Ended("error", text or None)
-        if value:
-            try:
-                frames.parsed(value)
-            except frames.FrameError:
-                return Ended("error", "not JSON: what was written to the channel of the worker")
+        if not value:
+            return _OK
+        try:
+            frames.parsed(value)
+        except frames.FrameError:
+            return Ended("error", "not JSON: what was written to the channel of the worker")
         return Ended("ok", None, value=value)
 
     # ------------------------------------------------------------------ its end

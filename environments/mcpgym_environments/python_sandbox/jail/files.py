@@ -61,6 +61,10 @@ class Workspace:
         self._kernel = _libc is not None
         self.sound()
 
+    def bound(self, limit: int, capped: bool) -> None:
+        """Another limit, and whether the kernel keeps it."""
+        self._limit, self._capped = limit, capped
+
     def sound(self) -> int:
         """A descriptor of the workspace, made whole again if user code removed it or took its rights away."""
         if self._root >= 0:

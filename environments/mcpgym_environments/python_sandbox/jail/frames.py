@@ -46,7 +46,8 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
 from typing import Any
 
 MAX_JSON = 1 << 20
@@ -74,10 +75,10 @@ def encode(header: Mapping[str, Any], blob: bytes = b"") -> bytes:
         FrameError: a part is too long, or the header holds what JSON has not.
     """
     try:
-        text = _ENCODER.encode(header).encode()
+        text = "".join(_write(header, 0)).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise FrameError(f"a header must be a JSON object: {error}") from None
-    if not isinstance(header, Mapping):
+    if type(header) is not dict and not isinstance(header, Mapping):
         raise FrameError(f"a header must be a JSON object, not {type(header).__name__}")
     _check(len(text), len(blob))
     return _HEAD.pack(len(text), len(blob)) + text + blob
@@ -122,7 +123,12 @@ def parsed(text: bytes) -> Any:
         FrameError: it is none.
     """
     try:
-        return _DECODER.decode(text.decode("utf-8"))
+        words = text.decode("utf-8")
+        try:
+            value, end = _read(words, 0)
+        except StopIteration:
+            end = -1
+        return value if end == len(words) else _DECODER.decode(words)
     except (ValueError, RecursionError) as error:
         raise FrameError(f"not JSON: {error}") from None
 
@@ -139,4 +145,8 @@ def _finite(text: str) -> float:
 
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_write: Callable[[Any, int], Iterable[str]] = _ENCODER.iterencode  # type: ignore[assignment]
+if c_make_encoder is not None:  # made once, and not for each frame; what is circular ends at the depth of recursion
+    _write = c_make_encoder(None, _ENCODER.default, encode_basestring_ascii, None, ":", ",", False, False, False)
 _DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+_read: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once  # type: ignore[attr-defined]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import resource
-import socket
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -32,13 +32,23 @@ def prepare() -> None:
     _worker()
 
 
-def only(stream: int) -> socket.socket:
-    """Close every descriptor but the stream, which becomes 3, and the three standard ones; leave all terminals."""
-    if stream != 3:
-        os.dup2(stream, 3, inheritable=False)
-    os.closerange(4, 65_536)
+STREAM, BIRTHS = 3, 4
+"""A session's descriptors beside the three standard ones."""
+
+
+def only(stream: int, births: int = -1) -> None:
+    """Close every descriptor but the stream (``STREAM`` from now on), the three standard ones, and ``births`` if given.
+
+    All terminals are left as well.
+    """
+    if births >= 0:
+        kept = fcntl.fcntl(births, fcntl.F_DUPFD_CLOEXEC, BIRTHS + 1)
+    if stream != STREAM:
+        os.dup2(stream, STREAM, False)
+    if births >= 0:
+        os.dup2(kept, BIRTHS, False)
+    os.closerange(BIRTHS + (births >= 0), 65_536)
     os.setsid()
-    return socket.socket(fileno=3)
 
 
 def confine() -> None:

@@ -7,7 +7,7 @@ calls every process but the worker is dead and the worker is stopped.
 
 from __future__ import annotations
 
-import contextlib
+import _signal  # type: ignore[import-not-found]  # the names of numbers are not looked up by it
 import importlib
 import os
 import platform
@@ -16,47 +16,24 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from mcpgym_environments.python_sandbox.jail import emptying, frames, worker
-from mcpgym_environments.python_sandbox.jail.calls import Call, Closed, Worker
+from mcpgym_environments.python_sandbox.jail.calls import Call, Closed
 from mcpgym_environments.python_sandbox.jail.files import Fault, Workspace
 from mcpgym_environments.python_sandbox.jail.limits import Limits
+from mcpgym_environments.python_sandbox.jail.place import Place
 from mcpgym_environments.python_sandbox.jail.processes import Processes
 from mcpgym_environments.python_sandbox.jail.tar import TarParts
+from mcpgym_environments.python_sandbox.jail.worker import Orders
+from mcpgym_environments.python_sandbox.jail.workers import Worker
 
-
-@dataclass(frozen=True)
-class Place:
-    """What a back-end prepared for a session.
-
-    Args:
-        work: the workspace; the code's working folder.
-        writable: all folders that user code can write to; a reset empties them. The first is ``work``.
-        scratch: what TMPDIR says.
-        namespace: whether init is process 1 of a pid namespace of its own with /proc for it.
-        lone: whether the worker can start no processes.
-        own_user: whether the user id is the session's alone, so that the kernel counts its processes.
-        capped: whether the kernel limits the size of ``writable`` (a tmpfs of its own); otherwise init watches it.
-        limits: what holds until the first frame tells.
-        confine: what the worker calls before any user code (seccomp, Landlock), if init is not confined already.
-        facts: what the first answer says of the place.
-        packages: versions of the packages that are loaded, where the back-end saw to that; otherwise init imports
-            what the first frame names.
-    """
-
-    work: str = "/work"
-    writable: tuple[str, ...] = ("/work", "/tmp", "/dev/shm")
-    scratch: str = "/tmp"
-    namespace: bool = True
-    lone: bool = False
-    own_user: bool = True
-    capped: bool = True
-    limits: Limits = field(default_factory=Limits)
-    confine: Callable[[], None] | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    packages: Mapping[str, str] | None = None
+_PYTHON, _MACHINE = platform.python_version(), platform.machine()
+_READ = 1 << 14
+_IGNORED = [
+    number for number in range(1, signal.NSIG) if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD)
+]
 
 
 def serve(
@@ -77,13 +54,14 @@ def serve(
         confine: in place of the place's.
     """
     place = place or Place()
-    place = replace(place, facts=facts or place.facts, confine=confine or place.confine)
+    if facts or confine:
+        place = replace(place, facts=facts or place.facts, confine=confine or place.confine)
     if isinstance(stream, tuple):
         reader, writer = stream
     else:
         stream.setblocking(True)
         reader = writer = stream.fileno()
-    _take_signals()
+    take_signals()
     init = Init(reader, writer, place)
     try:
         init.serve()
@@ -93,14 +71,16 @@ def serve(
         init.end()
 
 
-def _take_signals() -> None:
-    """Ignore all signals: user code may send them. SIGCHLD is kept waiting, to be asked for."""
-    for number in range(1, signal.NSIG):
-        if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD):
-            with contextlib.suppress(OSError, ValueError):
-                signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+def take_signals() -> None:
+    """Ignore all signals: user code may send them. SIGCHLD is kept waiting, to be asked for. Twice does nothing."""
+    if _signal.getsignal(_IGNORED[0]) != _signal.SIG_IGN or _signal.getsignal(_IGNORED[-1]) != _signal.SIG_IGN:
+        for number in _IGNORED:
+            try:
+                _signal.signal(number, _signal.SIG_IGN)
+            except (OSError, ValueError):
+                pass
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGCHLD,))
 
 
 class Init:
@@ -112,6 +92,11 @@ class Init:
         place: what the back-end prepared.
     """
 
+    __slots__ = (
+        "_begun", "_cells", "_files", "_held", "_limits", "_packages", "_place", "_processes", "_reader", "_seed",
+        "_tar", "_worker", "_writer",
+    )  # fmt: skip
+
     def __init__(self, reader: int, writer: int, place: Place) -> None:
         self._reader, self._writer = reader, writer
         self._place = place
@@ -120,8 +105,8 @@ class Init:
         self._begun = False
         self._packages: dict[str, str] = {}
         self._cells = 0
-        self._held = bytearray()
-        self._processes = Processes(place.namespace, place.lone)
+        self._held = b""
+        self._processes = Processes(place.namespace, place.lone, place.births)
         self._files = Workspace(place.work, place.limits.workspace_bytes, place.capped, place.writable[1:])
         self._tar: TarParts | None = None
         self._worker: Worker | None = None
@@ -139,8 +124,9 @@ class Init:
             header = frames.header(self._exactly(json_length))
             blob = self._exactly(blob_length)
             answer, content = self._answer(header, blob)
-            self._send(frames.encode({"n": header.get("n"), **answer}, content))
-            self._ready()
+            self._send(frames.encode(answer, content))
+            if self._worker is None:
+                self._ready()
 
     def end(self) -> None:
         """Kill everything."""
@@ -150,43 +136,39 @@ class Init:
 
     def _exactly(self, count: int) -> bytes:
         held = self._held
-        while len(held) < count:
-            part = os.read(self._reader, max(65_536, min(count - len(held), 1 << 20)))
-            if not part:
-                raise Closed
-            held += part
-        taken = bytes(memoryview(held)[:count])
-        del held[:count]
-        return taken
+        if len(held) < count:
+            parts, left = [held], count - len(held)
+            while left > 0:
+                part = os.read(self._reader, _READ if left < _READ else min(left, 1 << 20))
+                if not part:
+                    raise Closed
+                parts.append(part)
+                left -= len(part)
+            held = b"".join(parts)
+        self._held = held[count:]
+        return held[:count]
 
     def _send(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._writer, rest) :]
+        sent = os.write(self._writer, data)
+        if sent < len(data):
+            rest = memoryview(data)[sent:]
+            while rest:
+                rest = rest[os.write(self._writer, rest) :]
 
     # ------------------------------------------------------------------ the worker
 
-    def _ready(self) -> None:
-        """A worker that waits, with the session's limits and seed if they are known."""
+    def _ready(self) -> Worker:
+        """A worker that waits, with the session's limits and seed."""
         if self._worker is None:
             self._files.sound()
             place = self._place
+            orders = Orders(self._limits, self._seed, place.work, place.scratch, place.confine, place.own_user)
+            before = self._processes.born()
             self._worker = Worker(
-                self._reader,
-                lambda channel, output, parent: worker.main(channel, output, parent, place.confine, place.own_user),
+                self._reader, lambda channel, output, parent: worker.main(channel, output, parent, orders)
             )
-            self._processes.begin(self._worker.pid)
-            if self._begun:
-                self._begin(self._worker)
-
-    def _begin(self, one: Worker) -> None:
-        orders = {
-            "limits": vars(self._limits),
-            "seed": self._seed,
-            "work": self._place.work,
-            "scratch": self._place.scratch,
-        }
-        one.ask(worker.BEGIN, 0, 0, frames.encode(orders)[frames.HEAD_BYTES :])
+            self._processes.begin(self._worker.pid, before)
+        return self._worker
 
     def _drop(self) -> None:
         """End the worker and all that it started."""
@@ -200,8 +182,6 @@ class Init:
     def _answer(self, header: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
         start = time.monotonic()
         operation = header.get("op")
-        if operation != "export":
-            self._tar = None
         if operation == "hello":
             answer, content = self._hello(header), b""
         elif not self._begun:
@@ -215,36 +195,53 @@ class Init:
                 answer, content = self._file(str(operation), header, blob)
             except (Fault, frames.FrameError) as fault:  # the numbers and names may be a policy's
                 answer, content = {"status": "error", "why": str(fault)}, b""
-        milliseconds = round((time.monotonic() - start) * 1000)
-        usual = {"status": "ok", "why": None, "fresh": False, "milliseconds": milliseconds, "omitted": 0}
-        answer = {**usual, **answer}
-        if answer["why"] is not None:
-            answer["why"] = answer["why"][: frames.MOST_WHY]
-        return answer, content
+        if operation != "export":
+            self._tar = None
+        why = answer.get("why")
+        common = {
+            "n": header.get("n"),
+            "status": "ok",
+            "why": None if why is None else why[: frames.MOST_WHY],
+            "fresh": False,
+            "milliseconds": round((time.monotonic() - start) * 1000),
+            "omitted": 0,
+        }
+        for name in answer:
+            if name != "why":
+                common[name] = answer[name]
+        return common, content
 
     def _hello(self, header: dict[str, Any]) -> dict[str, Any]:
         spec = header.get("spec")
         if type(spec) is not dict:
             raise frames.FrameError("hello has a spec")
-        try:
-            self._limits = Limits.of(spec.get("limits", {}))
-        except ValueError as error:
-            raise frames.FrameError(str(error)) from None
-        capped = self._place.capped or _is_small(self._place.work, self._limits.workspace_bytes)
-        self._place = replace(self._place, capped=capped)
-        self._files = Workspace(self._place.work, self._limits.workspace_bytes, capped, self._place.writable[1:])
-        self._seed = _whole(spec, "seed", 0)
+        place = self._place
+        told = spec.get("limits", {})
+        if told != vars(self._limits):
+            try:
+                self._limits = Limits.of(told)
+            except ValueError as error:
+                raise frames.FrameError(str(error)) from None
+            self._drop()  # the warm worker has others
+        if not place.capped and _is_small(place.work, self._limits.workspace_bytes):
+            self._place = place = replace(place, capped=True)
+        self._files.bound(self._limits.workspace_bytes, place.capped)
+        seed = _whole(spec, "seed", 0)
         try:
             self._load(spec.get("packages", []))
         except ImportError as error:
             return {"status": "error", "why": str(error)}
         self._begun = True
-        if self._worker is None:
-            self._ready()
-        else:
-            self._begin(self._worker)
-        facts = {**self._place.facts, "platform": platform.machine()}
-        return {"python": platform.python_version(), "packages": self._packages, "facts": facts}
+        self._reseed(seed)
+        self._ready()
+        return {"python": _PYTHON, "packages": self._packages, "facts": {**place.facts, "platform": _MACHINE}}
+
+    def _reseed(self, seed: int) -> None:
+        """Another seed, before any code has run."""
+        if seed != self._seed:
+            self._seed = seed
+            if self._worker is not None:
+                self._worker.ask(worker.SEED, 0, 0, b"%d" % seed)
 
     def _load(self, names: Any) -> None:
         """Import packages before the worker is forked, so that every worker has them."""
@@ -269,29 +266,23 @@ class Init:
         cpu_seconds = _positive(header, "cpu_seconds", limits.cpu_seconds)
         if seconds != limits.seconds or cpu_seconds != limits.cpu_seconds:
             limits = replace(limits, seconds=seconds, cpu_seconds=cpu_seconds)
+        if "seed" in header:
+            self._reseed(_whole(header, "seed", 0))
         evaluates = header["op"] == "evaluate"
         if evaluates:
             blob = str(header.get("function")).encode("utf-8", "replace").replace(b"\0", b"") + b"\0" + blob
         else:
             self._cells += 1
-        self._ready()
-        assert self._worker is not None
-        call = Call(self._worker, self._processes, limits, self._reader, None if self._place.capped else self._files)
+        one = self._worker or self._ready()
+        call = Call(one, self._processes, limits, self._reader, None if self._place.capped else self._files)
         ended = call.make(worker.EVALUATE if evaluates else worker.RUN, self._cells, blob)
         if ended.fresh:
             self._drop()
-            self._worker = None
-        answer = {
-            "status": ended.status,
-            "why": ended.why,
-            "fresh": ended.fresh,
-            "omitted": call.capture.omitted,
-        }
-        if not evaluates:
-            return answer, call.capture.kept()
-        if ended.status != "ok":
-            return answer, call.capture.kept()
-        return {**answer, "omitted": 0}, ended.value
+        answer: dict[str, Any] = {"status": ended.status, "why": ended.why, "fresh": ended.fresh}
+        if evaluates and ended.status == "ok":
+            return answer, ended.value
+        answer["omitted"] = call.capture.omitted
+        return answer, call.capture.kept()
 
     def _reset(self, header: dict[str, Any]) -> dict[str, Any]:
         self._seed = _whole(header, "seed", self._seed)

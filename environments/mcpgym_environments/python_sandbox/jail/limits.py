@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Mapping
@@ -36,6 +35,27 @@ NO_CORE = 1
 that is named in ``core_pattern``, as root, and hand it the memory of whatever crashed; 1 is its mark for "do not"."""
 PENDING_SIGNALS = 256
 """How many signals may wait and timers be set: the kernel counts them per user, who may be the server's."""
+
+
+_FIXED: list[tuple[int, int]] = []
+_CHOSEN: list[tuple[int, str]] = []
+if sys.platform != "win32":
+    for _name, _value in (
+        ("STACK", 8 << 20),
+        ("CORE", NO_CORE),
+        ("MEMLOCK", 0),
+        ("MSGQUEUE", 0),
+        ("RTPRIO", 0),
+        ("NICE", 0),
+        ("SIGPENDING", PENDING_SIGNALS),
+    ):
+        if hasattr(resource, f"RLIMIT_{_name}"):
+            _FIXED.append((getattr(resource, f"RLIMIT_{_name}"), _value))
+    _CHOSEN += [
+        (resource.RLIMIT_AS, "address_space"),
+        (resource.RLIMIT_NOFILE, "open_files"),
+        (resource.RLIMIT_FSIZE, "file_bytes"),
+    ]
 
 
 @dataclass(frozen=True)
@@ -77,28 +97,22 @@ def hold(limits: Limits, *, count_processes: bool) -> None:
     """
     if sys.platform == "win32":
         return
-    wanted = {
-        "RLIMIT_AS": int(limits.address_space),
-        "RLIMIT_NOFILE": int(limits.open_files),
-        "RLIMIT_FSIZE": int(limits.file_bytes),
-        "RLIMIT_STACK": 8 << 20,
-        "RLIMIT_CORE": NO_CORE,
-        "RLIMIT_MEMLOCK": 0,
-        "RLIMIT_MSGQUEUE": 0,
-        "RLIMIT_RTPRIO": 0,
-        "RLIMIT_NICE": 0,
-        "RLIMIT_SIGPENDING": PENDING_SIGNALS,
-    }
+    for kind, name in _CHOSEN:
+        _limit(kind, int(getattr(limits, name)))
+    for kind, value in _FIXED:
+        _limit(kind, value)
     if count_processes:
-        wanted["RLIMIT_NPROC"] = int(limits.processes)
-    for name, value in wanted.items():
-        kind = getattr(resource, name, None)
-        if kind is None:
-            continue
-        hard = resource.getrlimit(kind)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        with contextlib.suppress(OSError, ValueError):  # macOS refuses RLIMIT_AS
-            resource.setrlimit(kind, (value, value))
+        _limit(resource.RLIMIT_NPROC, int(limits.processes))
+
+
+def _limit(kind: int, value: int) -> None:
+    hard = resource.getrlimit(kind)[1]
+    if hard != resource.RLIM_INFINITY and hard < value:
+        value = hard
+    try:
+        resource.setrlimit(kind, (value, value))
+    except (OSError, ValueError):  # macOS refuses RLIMIT_AS
+        pass
 
 
 def environment(work: str, scratch: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from mcpgym_environments.python_sandbox.jail import emptying, mailbox
 from mcpgym_environments.python_sandbox.jail.init import Place, serve
-from mcpgym_environments.python_sandbox.jail.processes import end_user
+from mcpgym_environments.python_sandbox.jail.table import end_user
 
 
 def main(arguments: list[str], again: list[str]) -> None:

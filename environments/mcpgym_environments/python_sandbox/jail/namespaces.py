@@ -15,6 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcpgym_environments.python_sandbox.jail import hardening, root, system_calls, users
+from mcpgym_environments.python_sandbox.jail.forking import fork
+from mcpgym_environments.python_sandbox.jail.limits import Limits
+from mcpgym_environments.python_sandbox.jail.place import Place
 from mcpgym_environments.python_sandbox.jail.refusal import Refused
 from mcpgym_environments.python_sandbox.jail.system_calls import (
     CLONE_NEWCGROUP,
@@ -43,6 +46,11 @@ OLD = "/run"
 LOCKED = MS_NOSUID | MS_NODEV
 PLENTY = 65536
 """User namespaces that are enough for any server; a machine's usual limit lies near it."""
+FOLDERS = ("/work", "/tmp")
+"""A session's workspace, and its folder for temporary files."""
+_made: list[tuple[int, Place]] = []
+"""What every session is given: the fork server's ``/proc/loadavg``, since a session's own ``/proc`` has none (its last
+word is about the namespace of who reads it), and the place that all are."""
 KEPT = frozenset((system_calls.CAP_SETUID, system_calls.CAP_SETGID))
 """What a root fork server goes on with: it only has to become other users."""
 
@@ -168,6 +176,14 @@ def fix_devices() -> None:
 def begin(order: Mapping[str, Any]) -> None:
     """Make ready what all sessions use."""
     hardening.prepare()
+    births = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
+    place = Place(
+        limits=Limits.of(order["limits"]),
+        confine=hardening.harden_worker,
+        facts={"isolation": "namespaces"},
+        births=hardening.BIRTHS,
+    )
+    _made[:] = [(births, place)]
 
 
 def before(order: Mapping[str, Any], user: int | None) -> str:
@@ -188,7 +204,7 @@ def become_session(
     order: Mapping[str, Any],
     folder: str,
     user: int | None,
-    serve: Callable[[socket.socket, int, Any], None],
+    serve: Callable[[int, int, Any], None],
 ) -> None:
     """Be the session in a process just forked; ``serve`` is called in its init, confined, and this does not return.
 
@@ -196,8 +212,6 @@ def become_session(
         Refused: the kernel does not let sessions make namespaces.
         OSError: it refuses another step; the text names it.
     """
-    from mcpgym_environments.python_sandbox.jail.init import Place
-
     users.become(user)
     inner, group = os.getuid(), os.getgid()
     try:
@@ -205,13 +219,14 @@ def become_session(
         map_user(inner, group)
     except OSError as error:
         raise _no_namespaces(error, as_root=False) from None
-    if os.fork():
+    if fork():
         os._exit(0)  # the child is process 1 of the new namespaces, and the fork server its parent
     furnish(order["limits"]["workspace_bytes"], order["limits"]["workspace_files"])
-    connection = hardening.only(stream)
+    births, place = _made[0]
+    hardening.only(stream, births)
     this = os.pidfd_open(os.getpid())
     hardening.confine()
-    serve(connection, this, Place(confine=hardening.harden_worker, facts={"isolation": "namespaces"}))
+    serve(hardening.STREAM, this, place)
 
 
 def furnish(bytes_: int, files: int) -> None:

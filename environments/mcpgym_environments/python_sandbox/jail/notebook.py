@@ -7,6 +7,7 @@ a boundary; it only keeps a session usable.
 
 from __future__ import annotations
 
+import _signal as _signal_module  # type: ignore[import-not-found]  # the names of numbers are not looked up by it
 import ast
 import builtins
 import io
@@ -20,6 +21,8 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mcpgym_environments.python_sandbox.jail.cells import compiled
+from mcpgym_environments.python_sandbox.jail.changes import changes_of
 from mcpgym_environments.python_sandbox.jail.tracebacks import is_a, name_of, render, text_of
 from mcpgym_environments.python_sandbox.jail.values import NotExact, exact_json
 
@@ -32,19 +35,19 @@ _BUILTINS: dict[str, Any] = {
     "help": __import__("_sitebuiltins")._Helper(),
 }
 _restore: Callable[[dict[str, Any]], None] = vars(builtins).update
+_builtins_now = changes_of(vars(builtins))
 _read_json = json.JSONDecoder().decode
 _lines = linecache.cache
 _write = os.write
 _set_blocking = os.set_blocking
 _settrace, _setprofile = sys.settrace, sys.setprofile
 _getrecursionlimit, _setrecursionlimit = sys.getrecursionlimit, sys.setrecursionlimit
-_signal, _SIGINT, _ignore, _interrupt = signal.signal, signal.SIGINT, signal.SIG_IGN, signal.default_int_handler
-_parse, _Expr, _Expression = compile, ast.Expr, ast.Expression
+_signal, _SIGINT, _ignore = _signal_module.signal, int(signal.SIGINT), _signal_module.SIG_IGN
+_interrupt = signal.default_int_handler
 _FUTURES = 0
 for _name in __import__("__future__").all_feature_names:
     _FUTURES |= getattr(__import__("__future__"), _name).compiler_flag
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_ONLY_AST = ast.PyCF_ONLY_AST
 _COROUTINE = 0x80
 _PIECE = 1 << 16
 _plain = str.__str__
@@ -60,21 +63,27 @@ class Notebook:
     """
 
     def __init__(self, work: str) -> None:
-        self._work = work
-        self._prefix = work.rstrip("/") + "/"
+        self._work = ""
         self._module = types.ModuleType("__main__")
         self._names = vars(self._module)
         self._futures = 0
         self._runner: Any = None
         self._cell = ""
+        self._builtins: object = None  # how they were when they were last in order
         self.exit_code: int | None = None
         """What the last cell gave to ``sys.exit``; None when it did not."""
+        self._open_streams()
+        self.settle(work)
+
+    def settle(self, work: str) -> None:
+        """Be the interpreter's main program, in the folder ``work``."""
         sys.modules["__main__"] = self._module
         sys.argv = [""]
         sys.dont_write_bytecode = True
-        sys.path[:] = [work, *(entry for entry in sys.path if entry and entry != work)]
-        self._open_streams()
-        os.register_at_fork(before=self.flush)
+        if work != self._work:
+            sys.path[:] = [work, *(entry for entry in sys.path if entry and entry not in (work, self._work))]
+            self._work = work
+            self._prefix = work.rstrip("/") + "/"
 
     def seed(self, seed: int) -> None:
         """Seed the generators that code is likely to use: ``random`` and, where it is loaded, numpy's."""
@@ -125,7 +134,9 @@ class Notebook:
 
     def _prepare(self) -> None:
         """Put back what a cell may have replaced: builtins, streams, hooks."""
-        _restore(_BUILTINS)
+        if self._builtins != _builtins_now():
+            _restore(_BUILTINS)
+            self._builtins = _builtins_now()
         self._tidy()
         self.exit_code = None
         self._names["__builtins__"] = builtins
@@ -194,21 +205,20 @@ class Notebook:
             raise SyntaxError(f"the code is not UTF-8: {error.reason} at byte {error.start}") from None
         self._cell = name
         _lines[name] = (len(code), None, code.splitlines(keepends=True), name)
-        flags = _FLAGS | self._futures
-        tree = _parse(code, name, "exec", flags | _ONLY_AST, True)
-        last = None
-        if tree.body and type(tree.body[-1]) is _Expr and not _silenced(code, tree.body[-1]):
-            last = _Expression(tree.body.pop().value)
-        whole = _parse(tree, name, "exec", flags, True)
-        ending = None if last is None else _parse(last, name, "eval", flags, True)
-        del tree, last, code, source
-        self._futures |= whole.co_flags & _FUTURES
-        looped = bool((whole.co_flags | (0 if ending is None else ending.co_flags)) & _COROUTINE)
-        self._execute(whole, looped)
+        whole, ending = compiled(code, name, _FLAGS | self._futures)
+        del code, source
+        bits = 0 if whole is None else whole.co_flags
+        self._futures |= bits & _FUTURES
+        looped = bool((bits | (0 if ending is None else ending.co_flags)) & _COROUTINE)
+        if whole is not None:
+            self._execute(whole, looped)
         if ending is not None:
             value = self._execute(ending, looped)
             if value is not None:
+                same = self._builtins == _builtins_now()
                 builtins._ = value  # type: ignore[attr-defined]
+                if same:
+                    self._builtins = _builtins_now()
                 self._say(_plain(repr(value)) + "\n")
 
     def _execute(self, code: types.CodeType, looped: bool) -> Any:
@@ -268,9 +278,3 @@ class Notebook:
 
     def _ours(self, name: str) -> bool:
         return bool(name.startswith(("<cell ", self._prefix)))
-
-
-def _silenced(code: str, last: Any) -> bool:
-    """Whether a semicolon follows the last expression, which keeps its value from being shown."""
-    line = code.encode("utf-8").split(b"\n")[last.end_lineno - 1]
-    return line[last.end_col_offset :].lstrip(b" \t)").startswith(b";")  # type: ignore[no-any-return]

@@ -13,11 +13,11 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcpgym_environments.python_sandbox.jail.hidden import Hidden, mapped_without_name
+from mcpgym_environments.python_sandbox.jail.table import descendants, fields_of, reap, runs, stat_of
 
 if sys.platform != "win32":
     import resource
@@ -29,7 +29,10 @@ LOOK_SECONDS = 0.03
 _PR_SET_CHILD_SUBREAPER = 36
 FREEZE_SECONDS = 1.0
 """How long stopping a session's processes may take, however busy they make the machine."""
-_LISTS_CHILDREN = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists()
+_REUSED = 300
+"""From here on numbers are given anew when the kernel has come to their end; those below it gives only once."""
+_SIGSTOP = int(signal.SIGSTOP)
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +50,25 @@ class Processes:
     Args:
         namespace: whether init is process 1 of a pid namespace of its own.
         lone: whether the worker can start no processes.
+        births: with a namespace, a descriptor of a ``/proc/loadavg``, whose last word is the number that the reader's
+            pid namespace gave last; -1 for none.
     """
 
-    def __init__(self, namespace: bool, lone: bool = False) -> None:
+    def __init__(self, namespace: bool, lone: bool = False, births: int = -1) -> None:
         self._namespace = namespace
         self._lone = lone
-        self._proc = _stat(os.getpid()) is not None
+        self._proc = stat_of(os.getpid()) is not None
         self._shared = 0
         self._uncounted: list[int] = []  # processes whose memory is still to be looked at, and that of the others
         self._counted = 0
         self._hidden = Hidden()
-        self._own = -1  # the worker's /proc/<pid>/stat, held open: it is read before every call
-        if not namespace and sys.platform == "linux":
-            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self._births = births if namespace else -1
+        self._own = -1  # the worker's /proc/<pid>/stat, held open: it is read before a call
+        self._settled = False
+        self._last = 0  # the number that was given to a process last, when only the worker was alive
+        self._marked = 0.0  # the processor time that all had used then, less what the worker itself had
+        if not namespace and _prctl is not None:
+            _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
     # ------------------------------------------------------------------ which
 
@@ -75,24 +84,68 @@ class Processes:
 
     def mark(self, worker: int) -> float:
         """The processor time used so far, to be taken from later measures: while only the worker is alive."""
+        if self._settled:  # nothing has ended and left its time to the worker
+            try:
+                return self._marked + time.clock_gettime(_clock(worker))
+            except OSError:  # it has ended, and will be found to have
+                return self._marked
         if self._own < 0:
             return self.usage(worker).cpu
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         try:
-            fields = _fields(os.pread(self._own, 1024, 0))
-        except OSError:  # it has ended, and will be found to have
+            fields = fields_of(os.pread(self._own, 1024, 0))
+        except OSError:
             fields = [b"0"] * 15
         return reaped.ru_utime + reaped.ru_stime + sum(map(int, fields[11:15])) / TICKS
 
-    def begin(self, worker: int) -> None:
-        """Watch a new worker; what it has in memory it shares with init, and so with all that it forks."""
+    def born(self) -> int:
+        """The last number that was given to a process or thread of the namespace; 0 where it cannot be told."""
+        if self._births < 0:
+            return 0
+        try:
+            text = os.pread(self._births, 128, 0)
+            return int(text[text.rfind(b" ") :])
+        except (OSError, ValueError):
+            return 0
+
+    def begin(self, worker: int, before: int) -> None:
+        """Watch a new worker; what it has in memory it shares with init, and so with all that it forks.
+
+        Args:
+            worker: its number.
+            before: what :meth:`born` said before it was forked.
+        """
         if self._own >= 0:
             os.close(self._own)
             self._own = -1
-        fields = _stat(worker) if self._proc else None
+        fields = stat_of(worker) if self._proc else None
         self._shared = 0 if fields is None else int(fields[21]) * PAGE
         if fields is not None:
             self._own = os.open(f"/proc/{worker}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        if not before or not before < worker == self.born():
+            self._births = -1  # it does not tell the truth here
+        self._settle(worker)
+
+    def _settle(self, worker: int) -> None:
+        """Only the worker is alive, stopped or at its beginning: remember how it is now."""
+        self._last = self.born()
+        self._settled = False
+        if not self._lone and not 0 < self._last < _REUSED:
+            return
+        try:
+            own = time.clock_gettime(_clock(worker))
+        except OSError:
+            return
+        self._marked = self.usage(worker).cpu - own
+        self._settled = True
+
+    def _is_settled(self) -> bool:
+        """Whether nothing was started since the worker was known to be alone.
+
+        What is stopped starts nothing more, and numbers below ``_REUSED`` are given only once: if the one that was
+        given last is still the same, no process and no thread has been started, whoever wants it to look so.
+        """
+        return self._settled and (self._lone or self._last == self.born())
 
     def usage(self, worker: int) -> Usage:
         """What the processes use together; of ended ones that somebody waited for, their processor time.
@@ -103,11 +156,11 @@ class Processes:
         cpu = reaped.ru_utime + reaped.ru_stime
         if not self._proc:
             with contextlib.suppress(OSError):
-                cpu += time.clock_gettime((~worker << 3) | 2)  # the clock of another process, as the kernel numbers it
+                cpu += time.clock_gettime(_clock(worker))
             return Usage(cpu, 0, 1)
         ticks = memory = threads = 0
         for pid in sorted(self.all(worker)):
-            fields = _stat(pid)
+            fields = stat_of(pid)
             if fields is not None:
                 ticks += sum(map(int, fields[11:15]))
                 threads += int(fields[17])
@@ -171,10 +224,14 @@ class Processes:
         Returns:
             How many others there were; None when they cannot all be killed, or the worker has ended.
         """
+        try:
+            os.kill(worker, _SIGSTOP)
+        except OSError:
+            pass
+        if self._is_settled():  # there is nothing to look for
+            return None if _has_ended(worker) else 0
         deadline = 0.0
         killed: set[int] = set()
-        with contextlib.suppress(OSError):
-            os.kill(worker, signal.SIGSTOP)
         while True:
             others = [pid for pid in self.all(worker) if pid != worker and pid not in killed]
             if not others:
@@ -188,7 +245,7 @@ class Processes:
             deadline = deadline or now + FREEZE_SECONDS
             if now > deadline:
                 return None
-        while any(map(_runs, killed)):  # in a system call, which may wake the worker before it ends
+        while any(map(runs, killed)):  # in a system call, which may wake the worker before it ends
             if time.monotonic() > deadline:
                 return None
             time.sleep(0.0005)
@@ -196,7 +253,10 @@ class Processes:
             self._signal_all(signal.SIGSTOP, worker)
         if killed or not self._proc:
             reap(worker)
-        return None if _has_ended(worker) else len(killed)
+        if _has_ended(worker):
+            return None
+        self._settle(worker)
+        return len(killed)
 
     def _signal_all(self, number: int, worker: int) -> None:
         if self._namespace:
@@ -228,63 +288,9 @@ class Processes:
             worker = None
 
 
-def descendants(pid: int) -> Iterator[int]:
-    """The processes that ``pid`` (of one thread, if it is this one) started and those that they did; needs /proc."""
-    parents = None if _LISTS_CHILDREN else _parents()
-    seen = {pid}
-    waiting = [pid]
-    while waiting:
-        parent = waiting.pop()
-        found = _children(parent) if parents is None else [one for one, of in parents.items() if of == parent]
-        for child in found:
-            if child not in seen:
-                seen.add(child)
-                waiting.append(child)
-                yield child
-
-
-def end_tree(pid: int) -> None:
-    """Kill a process and all that it started, as far as /proc shows them; from outside, without waiting."""
-    known: set[int] = set()
-    with contextlib.suppress(OSError):
-        for _ in range(20):
-            found = {pid, *descendants(pid)} - known
-            if not found:
-                break
-            known |= found
-            for one in found:  # stopped first: what is stopped starts no more
-                with contextlib.suppress(OSError):
-                    os.kill(one, signal.SIGSTOP)
-    for one in known or {pid}:
-        with contextlib.suppress(OSError):
-            os.kill(one, signal.SIGKILL)
-
-
-def end_user(user: int) -> None:
-    """Kill every process of a throw-away user, from outside; needs /proc, and a user id that nobody else has."""
-    own = f"\nUid:\t{user}\t".encode()
-    for _ in range(100):
-        texts = {int(name): _text(f"/proc/{name}/status") for name in os.listdir("/proc") if name.isdigit()}
-        found = [pid for pid, text in texts.items() if own in text and b"\nState:\tZ" not in text]
-        for pid in found:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        if not found:
-            return
-        time.sleep(0.005)
-
-
-def reap(keep: int | None) -> int:
-    """Take the status of every ended child but ``keep``; gives how many children are left, at least (0 or 1)."""
-    while True:
-        try:
-            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:
-            return 0
-        if found is None or found.si_pid == keep:
-            return 1
-        with contextlib.suppress(ChildProcessError):
-            os.waitid(os.P_PID, found.si_pid, os.WEXITED | os.WNOHANG)
+def _clock(pid: int) -> int:
+    """The clock of another process's processor time, as the kernel numbers it."""
+    return (~pid << 3) | 2
 
 
 def _has_ended(pid: int) -> bool:
@@ -300,56 +306,3 @@ def _wait_for_child(seconds: float) -> None:
         signal.sigtimedwait({signal.SIGCHLD}, seconds)
     else:
         time.sleep(min(seconds, 0.002))
-
-
-def _stat(pid: int) -> list[bytes] | None:
-    """The fields of /proc/<pid>/stat after the name."""
-    fields = _fields(_text(f"/proc/{pid}/stat"))
-    return fields if len(fields) > 21 else None
-
-
-def _runs(pid: int) -> bool:
-    """Whether a process or one of its threads has not ended."""
-    fields = _stat(pid)
-    return fields is not None and (fields[0] not in (b"Z", b"X") or int(fields[17]) > 1)
-
-
-def _fields(text: bytes) -> list[bytes]:
-    return text[text.rfind(b")") + 2 :].split()
-
-
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    try:
-        threads = [str(pid)] if pid == os.getpid() else os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return found
-    for thread in threads:
-        found += map(int, _text(f"/proc/{pid}/task/{thread}/children").split())
-    return found
-
-
-def _text(path: str) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
-        return b""
-    parts = []
-    try:
-        while part := os.read(descriptor, 65_536):
-            parts.append(part)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
-    return b"".join(parts)
-
-
-def _parents() -> dict[int, int]:
-    found = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            fields = _stat(int(name))
-            if fields is not None:
-                found[int(name)] = int(fields[1])
-    return found

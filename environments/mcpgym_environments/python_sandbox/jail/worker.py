@@ -5,24 +5,26 @@ Nothing it says is believed beyond that: user code shares this process and can s
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # the names of numbers are not looked up by it
 import builtins
 import contextlib
 import ctypes
 import fcntl
-import json
 import os
 import signal
 import struct
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
 
 from mcpgym_environments.python_sandbox.jail.limits import Limits, hold, take_environment
 from mcpgym_environments.python_sandbox.jail.notebook import Notebook
 
 globals()["__builtins__"] = dict(vars(builtins))
 
-BEGIN, RUN, EVALUATE = 1, 2, 3
-"""What init asks for: take on limits and a seed; run a cell; call a function."""
+RUN, EVALUATE, SEED = 1, 2, 3
+"""What init asks for: run a cell; call a function; begin with another seed."""
 REAP = 0x80
 """Set in an operation: take the status of ended children first."""
 REQUEST = struct.Struct(">BIII")
@@ -35,72 +37,143 @@ CHANNEL, OUTPUT, NULL = 3, 4, 5
 """The worker's descriptors: init, a second hold on the output pipe should a cell close the first, and one on /dev/null:
 a cell may also leave no descriptor free to open it anew."""
 
-_unpack, _pack = REQUEST.unpack, REPLY.pack
+_READ = 1 << 16
+_unpack, _pack, _size = REQUEST.unpack_from, REPLY.pack, REQUEST.size
 _read, _write, _getpid, _exit = os.read, os.write, os.getpid, os._exit
 _dup2, _set_blocking = os.dup2, os.set_blocking
 _suppress, _waitpid = contextlib.suppress, os.waitpid
-_decode = json.JSONDecoder().decode
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 _PR_SET_PDEATHSIG = 1
+_DEFAULT = [number for number in range(1, signal.NSIG) if number not in (signal.SIGKILL, signal.SIGSTOP)]
+_IGNORED = [int(getattr(signal, name)) for name in ("SIGPIPE", "SIGXFSZ", "SIGINT")]
 
 
-def main(channel: int, output: int, parent: int, confine: Callable[[], None] | None, count_processes: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a worker is told when it is forked.
+
+    Args:
+        limits: what it may use.
+        seed: what its generators of random numbers begin with.
+        work: the workspace.
+        scratch: the folder for temporary files.
+        confine: what the place adds for the process that runs user code, after all else and before any of it.
+        count_processes: whether the user id is the session's own.
+    """
+
+    limits: Limits
+    seed: int
+    work: str
+    scratch: str
+    confine: Callable[[], None] | None
+    count_processes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A notebook in which nothing has run, made before the worker was forked, and what it was made for."""
+
+    notebook: Notebook
+    work: str
+    scratch: str
+
+
+prepared: list[Prepared] = []
+"""The notebook of every worker that is forked from now on, if there is one; the interpreter is as it needs it."""
+
+
+def main(channel: int, output: int, parent: int, orders: Orders) -> NoReturn:
     """Be the worker of init, from the fork on; never returns.
 
     Args:
         channel: this side's end of the pair of sockets to init.
         output: the writing end of the output pipe.
         parent: init's process id: without it, there is nothing to do.
-        confine: what the place adds for the process that runs user code, after all else and before any of it.
-        count_processes: whether the user id is the session's own.
+        orders: all else.
     """
     try:
         _arrange(channel, output, parent)
-        if confine is not None:
-            confine()
-        _serve(count_processes)
+        if orders.confine is not None:
+            orders.confine()
+        serve(_notebook(orders))
+    except EOFError:
+        _exit(0)
     except BaseException as error:
         with _suppress(BaseException):
             _write(OUTPUT, f"the worker failed: {type(error).__name__}: {error}\n".encode("utf-8", "replace")[:2000])
-        _exit(70)
-    _exit(71)
+    _exit(70)
 
 
 def _arrange(channel: int, output: int, parent: int) -> None:
     """Own descriptors and signals, nothing of init's."""
     os.setsid()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if _prctl is not None:
+        _prctl(_PR_SET_PDEATHSIG, _signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             _exit(72)
     channel = fcntl.fcntl(channel, fcntl.F_DUPFD, 10)
     output = fcntl.fcntl(output, fcntl.F_DUPFD, 10)
-    null = fcntl.fcntl(os.open(os.devnull, os.O_RDONLY), fcntl.F_DUPFD, 10)
-    os.dup2(null, 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.dup2(channel, CHANNEL, inheritable=False)
-    os.dup2(output, OUTPUT, inheritable=False)
-    os.dup2(null, NULL, inheritable=False)
+    null = fcntl.fcntl(os.open("/dev/null", os.O_RDONLY), fcntl.F_DUPFD, 10)
+    _dup2(null, 0)
+    _dup2(output, 1)
+    _dup2(output, 2)
+    _dup2(channel, CHANNEL, False)
+    _dup2(output, OUTPUT, False)
+    _dup2(null, NULL, False)
     os.closerange(NULL + 1, 4096)
-    for number in range(1, signal.NSIG):
-        if number not in (signal.SIGKILL, signal.SIGSTOP):
-            with contextlib.suppress(OSError, ValueError):
-                signal.signal(number, signal.SIG_DFL)
-    for name in ("SIGPIPE", "SIGXFSZ", "SIGINT"):
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in _DEFAULT:  # without the names that the module signal has for everything
+        try:
+            _signal.signal(number, _signal.SIG_DFL)
+        except (OSError, ValueError):
+            pass
+    for number in _IGNORED:
+        _signal.signal(number, _signal.SIG_IGN)
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
 
 
-def _serve(count_processes: bool) -> None:
-    notebook: Notebook | None = None
+def _notebook(orders: Orders) -> Notebook:
+    """The notebook, and the interpreter and its limits as the code in it is to find them."""
+    made = prepared.pop() if prepared else None
+    if made is None or (made.work, made.scratch) != (orders.work, orders.scratch):
+        take_environment(orders.work, orders.scratch)
+        notebook = Notebook(orders.work) if made is None else made.notebook
+        notebook.settle(orders.work)
+    else:
+        notebook = made.notebook
+    if made is None:
+        os.register_at_fork(before=notebook.flush)
+        for name in [name for name in sys.modules if name.partition(".")[0] == "mcpgym_environments"]:
+            del sys.modules[name]
+    if made is None or orders.seed:
+        notebook.seed(orders.seed)
+    os.chdir(orders.work)
+    os.umask(0o022)
+    hold(orders.limits, count_processes=orders.count_processes)
+    return notebook
+
+
+def serve(notebook: Notebook) -> NoReturn:
+    """Answer init, on the worker's descriptors.
+
+    Raises:
+        EOFError: init asks for nothing more.
+    """
     here = _getpid()
+    held = b""
     while True:
-        operation, call, cell, length = _unpack(_exactly(REQUEST.size))
-        blob = _exactly(length)
-        if operation == BEGIN:
-            notebook = _begin(blob, count_processes)
+        while len(held) < _size:
+            held += _more()
+        operation, call, cell, length = _unpack(held)
+        if len(held) < _size + length:
+            parts, left = [held], _size + length - len(held)
+            while left > 0:
+                parts.append(_more())
+                left -= len(parts[-1])
+            held = b"".join(parts)
+        blob, held = held[_size : _size + length], held[_size + length :]
+        if operation == SEED:
+            notebook.seed(int(blob))
             continue
-        assert notebook is not None
         if operation & REAP:
             operation &= ~REAP
             with _suppress(OSError):
@@ -123,19 +196,6 @@ def _serve(count_processes: bool) -> None:
         _send(_pack(0 if fine else 1, call, len(text), len(value)) + text + value)
 
 
-def _begin(blob: bytes, count_processes: bool) -> Notebook:
-    orders = _decode(blob.decode())
-    take_environment(orders["work"], orders["scratch"])
-    os.chdir(orders["work"])
-    os.umask(0o022)
-    notebook = Notebook(orders["work"])
-    notebook.seed(orders["seed"])
-    hold(Limits.of(orders["limits"]), count_processes=count_processes)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "mcpgym_environments"]:
-        del sys.modules[name]
-    return notebook
-
-
 def _hold_output() -> None:
     """Descriptors 0, 1 and 2 as they were, whatever a cell did to them."""
     _dup2(OUTPUT, 1)
@@ -144,15 +204,11 @@ def _hold_output() -> None:
     _dup2(NULL, 0)
 
 
-def _exactly(count: int) -> bytes:
-    parts = []
-    while count:
-        part = _read(CHANNEL, min(count, 1 << 20))
-        if not part:
-            _exit(0)
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
+def _more() -> bytes:
+    part = _read(CHANNEL, _READ)
+    if not part:
+        raise EOFError
+    return part
 
 
 def _send(data: bytes) -> None:

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-READY = b"+"
-"""The first byte of a stream whose session is ready; a descriptor comes with it: the pidfd of its init."""
 _COMMON = (
     "array base64 bisect calendar cmath collections contextlib copy csv dataclasses datetime decimal enum fractions"
     " functools hashlib heapq inspect io itertools json math numbers operator pathlib pickle pprint queue random re"
@@ -28,45 +29,46 @@ _COMMON = (
 )
 COMMON = _COMMON.split()
 """Modules that code asks for all the time: imported once, shared by every session."""
+_ours: list[Any] = []
+"""This program's modules: kept here, where nobody finds them by their names."""
 
 
 def main(control: socket.socket, server: int, order: dict[str, Any]) -> None:
     """Import what the order names, say that it is ready, and serve until the server is gone."""
-    from mcpgym_environments.python_sandbox.jail import system_calls
-
     try:
-        _import(order["modules"])
-        tier = _tier(order)
+        opening = _import(order["modules"])
+        from mcpgym_environments.python_sandbox.jail import system_calls
+
+        tier = opening.TIERS[order["tier"]]
         system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
         system_calls.set_capabilities(tier.KEPT if order["users"] else frozenset())
         system_calls.death_signal(signal.SIGKILL)
+        fill = _make_ready(order, tier)
     except BaseException as error:
         control.send(json.dumps({"fault": f"{type(error).__name__}: {error}"}).encode())
         raise SystemExit(1) from None
-    facts = {"python": sys.version.split()[0], "packages": order["versions"]}
-    control.send(json.dumps({"ready": facts}).encode())
     null = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
     os.close(null)
+    facts = {"python": sys.version.split()[0], "packages": order["versions"]}
+    control.send(json.dumps({"ready": facts}).encode())
     gc.collect()
     gc.freeze()
     gc.disable()
-    _serve(control, server, order, tier)
+    fill()
+    _serve(control, server, order, tier, opening.open_session)
 
 
-def _tier(order: dict[str, Any]) -> Any:
-    """The module that makes a session of a process: ``alone`` or ``namespaces``."""
-    return sys.modules[f"mcpgym_environments.python_sandbox.jail.{order['tier']}"]
+def _import(modules: list[str]) -> ModuleType:
+    """What the order names, after what sessions themselves consist of, so that this lies close together in memory."""
+    from mcpgym_environments.python_sandbox.jail import holes
 
-
-def _import(modules: list[str]) -> None:
-    import importlib
+    holes.fill()
+    from mcpgym_environments.python_sandbox.jail import opening
 
     for name in (*COMMON, *modules):
         importlib.import_module(name)
-    from mcpgym_environments.python_sandbox.jail import alone, init, namespaces, rehearsal  # noqa: F401
-
     sys.path[:] = [folder for folder in sys.path if not folder.endswith("/mcpgym")]
     for name in ("mcpgym_environments", "mcpgym_environments.python_sandbox"):
         del sys.modules[name].__path__
@@ -74,11 +76,30 @@ def _import(modules: list[str]) -> None:
         numpy = sys.modules["numpy"]
         _ = numpy.random.rand  # loaded at its first use, which is each session's beginning: three megabytes a session
         numpy.dot(numpy.ones((64, 64)), numpy.ones((64, 64)))  # BLAS takes its memory now, once for all sessions
-    rehearsal.rehearse()
+    return opening
 
 
-def _serve(control: socket.socket, server: int, order: dict[str, Any], tier: Any) -> None:
+def _make_ready(order: dict[str, Any], tier: Any) -> Callable[[], None]:
+    """Do once what every session would do alike; gives what fills the holes in memory that remain."""
+    from mcpgym_environments.python_sandbox.jail import holes, init, rehearsal
+
     tier.begin(order)
+    rehearsal.rehearse()
+    rehearsal.prepare(*tier.FOLDERS)
+    init.take_signals()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD,))
+    names = [name for name in sys.modules if name.partition(".")[0] == "mcpgym_environments"]
+    _ours.extend([sys.modules.pop(name) for name in names])
+    return holes.fill
+
+
+def _serve(
+    control: socket.socket,
+    server: int,
+    order: dict[str, Any],
+    tier: Any,
+    open_session: Callable[[int, int, dict[str, Any], Any], None],
+) -> None:
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -99,7 +120,7 @@ def _serve(control: socket.socket, server: int, order: dict[str, Any], tier: Any
             if not request:
                 return
             if len(descriptors) == 1:
-                _fork(descriptors[0], number, order, tier)
+                open_session(descriptors[0], number, order, tier)
                 number += 1
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -109,47 +130,6 @@ def _reap(tier: Any) -> None:
     with contextlib.suppress(ChildProcessError):
         while (child := os.waitpid(-1, os.WNOHANG)[0]) != 0:
             tier.ended(child)
-
-
-def _fork(stream: int, number: int, order: dict[str, Any], tier: Any) -> None:
-    """Fork what becomes the session with this number; an error is told to who waits at the stream's other end."""
-    user = order["users"][0] + (order["first"] + number) % order["users"][1] if order["users"] else None
-    try:
-        folder = tier.before(order, user)
-        child = os.fork()
-    except OSError as error:
-        _tell(stream, "fork", error)
-        return
-    if child:
-        tier.began(child, folder)
-        return
-    try:
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        tier.become_session(stream, order, folder, user, _serve_session)
-    except BaseException as error:
-        _tell(stream, "session", error)
-    finally:
-        os._exit(1)
-
-
-def _serve_session(connection: socket.socket, this: int, place: Any) -> None:
-    """Confined, say so and be the agent."""
-    from mcpgym_environments.python_sandbox.jail import init
-
-    socket.send_fds(connection, [READY], [this])
-    os.close(this)
-    init.serve(connection, place)
-
-
-def _tell(stream: int, step: str, error: BaseException) -> None:
-    from mcpgym_environments.python_sandbox.jail.refusal import Refused
-
-    message = {"fault": f"{step}: {type(error).__name__}: {error}"}
-    if isinstance(error, Refused):
-        message = {"refused": error.reason, "remedy": error.remedy}
-    with contextlib.suppress(OSError):
-        os.write(stream, json.dumps(message).encode() + b"\n")
 
 
 if __name__ == "__main__":

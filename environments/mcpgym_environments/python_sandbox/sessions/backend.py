@@ -152,28 +152,40 @@ class SessionSpent(SessionLost):
 class Stream(Protocol):
     """A duplex byte stream to one agent. Belongs to no event loop; one reader and one writer at a time."""
 
+    greeting: Mapping[str, Any] | None
+    """What the agent answered to its first frame (``python``, ``packages``), if the back-end has sent that already,
+    with the seed 0; the session then begins with the second. None otherwise."""
+
     @property
     def process(self) -> int | None:
         """The session's first process as this machine numbers it (the memory guard measures it); None elsewhere."""
         ...
 
-    async def send(self, data: bytes) -> None:
-        """Send all of ``data``; cancelled, it may have sent a part, and the stream is good for nothing more.
+    async def send(self, data: bytes, seconds: float | None = None) -> None:
+        """Send all of ``data``.
+
+        Cancelled or out of time, it may have sent a part, and the stream is good for nothing more.
 
         Raises:
             OSError: the other side is gone.
+            TimeoutError: it took longer than ``seconds``.
         """
         ...
 
-    async def receive(self, count: int) -> bytes:
+    async def receive(self, count: int, seconds: float | None = None) -> bytes:
         """Exactly ``count`` bytes; at most that many are held in memory beyond a fixed amount.
 
-        Cancelled, it keeps what has come for the next call.
+        Cancelled or out of time, it keeps what has come for the next call.
 
         Raises:
             EOFError: the other side ended before.
             OSError: the connection broke.
+            TimeoutError: they did not come within ``seconds``.
         """
+        ...
+
+    def is_quiet(self) -> bool:
+        """Whether the other side is there, and has sent nothing that was not received."""
         ...
 
     def kill(self) -> None:

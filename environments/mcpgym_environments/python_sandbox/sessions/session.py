@@ -65,6 +65,7 @@ MAX_VALUE = 1 << 20
 """Bytes of JSON of a value that a function returned; beyond, it counts as not returned."""
 OUTPUT_SLACK = 4_096
 """Bytes that an agent may add to the output that the limits allow."""
+_SEEDED = frozenset(("run", "evaluate", "reset"))
 EXPORT_SLACK = 2_048
 """Bytes of a tar beside the contents of a file in it."""
 
@@ -112,11 +113,22 @@ class Session:
         self._asked = 0
         self._counted = False
         self._owner = owner
+        self._seed: int | None = None  # still to be told
         self._owed: tuple[int, int, float] | None = None  # number, longest blob and deadline of an answer to come
         self._announced: tuple[int, int] | None = None  # the lengths of a frame whose rest is to come
 
     async def hello(self, spec: SandboxSpec) -> None:
-        """The first call of a session: tell it its limits, packages and seed, and learn what it runs."""
+        """The first call of a session: tell it its limits, packages and seed, and learn what it runs.
+
+        One that has been told all but its seed is told that with its first call that runs code.
+        """
+        greeting = self.stream.greeting
+        if greeting is not None:
+            if not self.stream.is_quiet():
+                self._lose("it ended before it was used")
+            self.python, self.packages = greeting["python"], greeting["packages"]
+            self._seed = spec.seed or None
+            return
         header, _ = await self._call({"op": "hello", "spec": spec.as_json()}, seconds=2 * FILE_SECONDS)
         facts = self._checked(lambda: checked_facts(header))
         if header["status"] != "ok":
@@ -315,33 +327,37 @@ class Session:
         self._asked += 1
         number = self._asked
         asked["n"] = number
+        if self._seed is not None and asked["op"] in _SEEDED:
+            asked.setdefault("seed", self._seed)
         try:
             frame = frames.encode(asked, blob)
         except frames.FrameError as error:
             self._asked -= 1
             raise ConfigurationError(f"{asked['op']}: {error}") from None
+        if "seed" in asked:
+            self._seed = None
         self._counters.calls += 1
-        deadline = monotonic() + seconds + self._slack
+        allowed = seconds + self._slack
+        deadline = monotonic() + allowed
         try:
-            async with asyncio.timeout(seconds + self._slack):
-                try:
-                    await self.stream.send(frame)
-                except asyncio.CancelledError:
-                    self.kill("a call was cancelled while its request was being sent")
-                    raise
-                self._owed = number, most, deadline
-                return await self._answer()
+            try:
+                await self.stream.send(frame, allowed)
+            except asyncio.CancelledError:
+                self.kill("a call was cancelled while its request was being sent")
+                raise
+            self._owed = number, most, deadline
+            return await self._answer(allowed)
         except TimeoutError:
-            self._lose(f"it gave no answer within {seconds + self._slack:g} s")
+            self._lose(f"it gave no answer within {allowed:g} s")
         except (EOFError, OSError) as error:
             self._lose(f"its connection ended: {error}" if str(error) else "its connection ended")
 
-    async def _answer(self) -> tuple[dict[str, Any], bytes]:
-        """The answer that is owed. Cancelled at any point, it can be asked for again."""
+    async def _answer(self, seconds: float) -> tuple[dict[str, Any], bytes]:
+        """The answer that is owed. Cancelled or out of time at any point, it can be asked for again."""
         assert self._owed is not None
-        number, most, _ = self._owed
+        number, most, deadline = self._owed
         if self._announced is None:
-            head = await self.stream.receive(frames.HEAD_BYTES)
+            head = await self.stream.receive(frames.HEAD_BYTES, seconds)
             try:
                 self._announced = frames.lengths(head)
             except frames.FrameError as error:
@@ -349,17 +365,18 @@ class Session:
         json_length, blob_length = self._announced
         if blob_length > most:
             self._lose(f"its answer has {blob_length} bytes beside its header; {most} at most")
-        rest = await self.stream.receive(json_length + blob_length)
+        rest = await self.stream.receive(json_length + blob_length, max(0.0, deadline - monotonic()))
         self._announced = self._owed = None
-        header = self._checked(lambda: checked_answer(rest[:json_length], number))
-        return header, rest[json_length:]
+        try:
+            return checked_answer(rest[:json_length], number), rest[json_length:]
+        except Odd as odd:
+            self._lose(str(odd))
 
     async def _settle(self) -> None:
         """Read and drop the answer to a call that was cancelled; it must come by that call's own deadline."""
         assert self._owed is not None
         try:
-            async with asyncio.timeout(max(0.0, self._owed[2] - monotonic())):
-                await self._answer()
+            await self._answer(max(0.0, self._owed[2] - monotonic()))
         except TimeoutError:
             self._lose("it gave no answer to a call that was cancelled")
         except (EOFError, OSError):
