@@ -96,6 +96,8 @@ def _ended(outcome: Outcome, limits: SandboxLimits) -> str:
             how = f"killed: over {limits.cpu_seconds:g} s of processor time"
         case ("killed", "memory"):
             how = f"killed: over {_bytes(limits.memory)} of memory"
+        case ("killed", "asks"):
+            how = "killed: it asked the model far too often"
         case ("killed", "disk"):
             how = f"killed: over {_bytes(limits.workspace_bytes)} of files"
         case ("killed", why):

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 PARTS = (
     "__init__",
+    "asking",
     "calls",
     "capture",
     "cells",
@@ -16,6 +17,7 @@ PARTS = (
     "emptying",
     "files",
     "forking",
+    "forwarding",
     "frames",
     "hardening",
     "hidden",

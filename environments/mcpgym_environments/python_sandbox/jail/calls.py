@@ -10,8 +10,10 @@ import time
 from dataclasses import dataclass
 
 from mcpgym_environments.python_sandbox.jail import frames, worker
+from mcpgym_environments.python_sandbox.jail.asking import ASK, TELL
 from mcpgym_environments.python_sandbox.jail.capture import Capture
 from mcpgym_environments.python_sandbox.jail.files import Workspace
+from mcpgym_environments.python_sandbox.jail.forwarding import Forwarding
 from mcpgym_environments.python_sandbox.jail.limits import Limits
 from mcpgym_environments.python_sandbox.jail.processes import Processes
 from mcpgym_environments.python_sandbox.jail.values import MOST_BYTES
@@ -61,19 +63,31 @@ class Call:
         limits: what this call may use.
         server: descriptor that hangs up when the server is gone.
         files: the workspace where its size must be watched; None where the kernel does that.
+        asks: takes the questions of its code; None where it may ask nothing.
     """
 
     __slots__ = (
-        "_cpu", "_deaf", "_files", "_interrupted", "_limits", "_lost", "_processes", "_server", "_spent", "_worker",
-        "capture",
+        "_asked", "_asking", "_asks", "_cpu", "_deaf", "_files", "_interrupted", "_limits", "_lost", "_processes",
+        "_server", "_spent", "_worker", "capture",
     )  # fmt: skip
 
-    def __init__(self, to: Worker, processes: Processes, limits: Limits, server: int, files: Workspace | None) -> None:
+    def __init__(
+        self,
+        to: Worker,
+        processes: Processes,
+        limits: Limits,
+        server: int,
+        files: Workspace | None,
+        asks: Forwarding | None = None,
+    ) -> None:
         self._worker = to
         self._processes = processes
         self._limits = limits
         self._server = server
         self._files = files
+        self._asks = asks
+        self._asked = 0
+        self._asking: float | None = None  # since when a question waits for its answer
         self._interrupted: str | None = None
         self._deaf = False
         self._cpu = self._spent = self._lost = 0.0
@@ -112,6 +126,7 @@ class Call:
         if not rest and min(self._limits.seconds, TICK) * 1000 > BRIEF_MS and to.brief.poll(BRIEF_MS):
             ended = self._replied()
             if ended is not None:
+                self._leave_question(b"")
                 return ended
         deadline = start + self._limits.seconds
         look = start + TICK
@@ -121,7 +136,8 @@ class Call:
             if bool(rest) != writing and not self._deaf:
                 writing = not writing
                 poll.modify(to.channel, select.POLLIN | (select.POLLOUT if writing else 0))
-            pause = min(deadline, look) - time.monotonic()
+            waits = self._asking is not None and self._interrupted is None  # on its answer: the clock stands still
+            pause = (look if waits else min(deadline, look)) - time.monotonic()
             if to.death < 0:
                 pause = min(pause, 0.01)
             for descriptor, event in poll.poll(max(0.0, pause * 1000)):
@@ -132,16 +148,19 @@ class Call:
                 elif descriptor == self._server:
                     if event & _HANGUP:
                         raise Closed
+                    if self._asking is not None:
+                        deadline, rest = self._told(deadline, rest)
                 elif event & (select.POLLIN | select.POLLHUP | select.POLLERR):
                     ended = self._replied()
                     if ended is not None:
+                        self._leave_question(rest)
                         return ended
                 if descriptor == to.channel and event & select.POLLOUT:
                     rest = to.push(memoryview(rest))
             if to.death < 0 and self._fate(wait=False) is not None:
                 return self._died()
             now = time.monotonic()
-            if now >= deadline:
+            if now >= deadline and (self._asking is None or self._interrupted is not None):
                 if self._interrupted is not None:
                     return self._end("killed", self._interrupted)
                 self._interrupt("timeout")
@@ -154,6 +173,42 @@ class Call:
                     deadline = now + GRACE
                 elif excess not in (None, "cpu"):
                     return self._end("killed", excess)
+
+    def _told(self, deadline: float, rest: memoryview | bytes) -> tuple[float, memoryview | bytes]:
+        """Hand on the server's answer to the question that waits; the deadline without the time that took."""
+        assert self._asks is not None
+        assert self._asking is not None
+        answer = self._asks.told()
+        if answer is None:
+            return deadline, rest
+        to = self._worker
+        to.poll().modify(self._server, getattr(select, "POLLRDHUP", 0))
+        deadline += time.monotonic() - self._asking
+        self._asking = None
+        if self._deaf:
+            return deadline, rest
+        answer = worker.REQUEST.pack(TELL, to.calls, 0, len(answer)) + answer
+        return deadline, to.push(memoryview(bytes(rest) + answer))
+
+    def _leave_question(self, rest: memoryview | bytes) -> None:
+        """The call has ended: what is still to be written of an answer goes before the next call's request."""
+        if self._asks is not None:
+            self._worker.unsent = rest
+        if self._asking is not None:
+            self._worker.poll().modify(self._server, getattr(select, "POLLRDHUP", 0))
+
+    def _question(self, question: bytes) -> Ended | None:
+        """Hand a question on to the server; how the call ends if it may not be asked."""
+        assert self._asks is not None
+        if self._interrupted is not None:  # its time is over
+            return None
+        self._asked += 1
+        if self._asked > self._asks.most_asks:
+            return self._end("killed", "asks")
+        self._asks.ask(question)
+        self._asking = time.monotonic()
+        self._worker.poll().modify(self._server, select.POLLIN | getattr(select, "POLLRDHUP", 0))
+        return None
 
     def _interrupt(self, why: str) -> None:
         self._interrupted = why
@@ -227,7 +282,12 @@ class Call:
         size = worker.REPLY.size
         while len(received) >= size:
             code, call, text_length, value_length = worker.REPLY.unpack_from(received)
-            if code > 1 or text_length > worker.MOST_WHY or value_length > MOST_BYTES or call > to.calls:
+            most = MOST_BYTES
+            if code == ASK and self._asks is not None and self._asking is None:
+                most = self._asks.most_bytes
+            elif code > 1:
+                raise Broken
+            if text_length > worker.MOST_WHY or value_length > most or call > to.calls:
                 raise Broken
             end = size + text_length + value_length
             if len(received) < end:
@@ -235,7 +295,13 @@ class Call:
             text = bytes(received[size : size + text_length])
             value = bytes(received[size + text_length : end])
             del received[:end]
-            if call == to.calls:
+            if call != to.calls:
+                continue
+            if code == ASK:
+                ended = self._question(value)
+                if ended is not None:
+                    return ended
+            else:
                 return self._done(code, text.decode("utf-8", "backslashreplace"), value)
         return None
 

@@ -3,6 +3,13 @@
 A frame is ``>II`` (the lengths of two parts), a JSON object in UTF-8 and a blob of bytes. The server sends a request,
 the agent sends one answer, in order. Lengths are checked before anything of that size is allocated.
 
+Where ``hello`` offered it (``spec.asks``: ``prompts``, ``characters``, ``bytes``, ``asks``; its answer has ``asks``:
+true), the code of a ``run`` or an ``evaluate`` may ask: ``{"n": …, "ask": k}`` comes before the answer, with a JSON
+list of texts as its blob; k counts from 1 in a session. The server says ``{"op": "told", "n": …, "ask": k}`` with a
+JSON object, ``{"answers": […]}`` or ``{"refused": "why"}``; only then comes the next question. While one waits, the
+call's wall clock stands still; processor time and memory count as ever. If the call ends while a question waits, its
+answer comes at once, and what is told of the question after that is passed over.
+
 Requests, as ``{"op": …, "n": …}`` with more keys, and their blobs:
 
 ==========  ==================================================  ============================================
@@ -36,7 +43,8 @@ Requests, as ``{"op": …, "n": …}`` with more keys, and their blobs:
 ``error``    no       of code: null, its blob tells; of ``evaluate`` also ``not JSON: …`` or ``it ended by sys.exit``;
                       of ``hello`` and of files: what is wrong, in words for who asked
 ``timeout``  no       ``timeout`` or ``cpu``: interrupted, and it ended within the grace
-``killed``   yes      ``timeout`` or ``cpu``: it did not; or at once ``memory``, ``processes`` or ``disk``
+``killed``   yes      ``timeout`` or ``cpu``: it did not; or at once ``memory``, ``processes``, ``disk``
+                      or ``asks`` (more questions than ``spec.asks.asks``)
 ``crashed``  yes      how the worker ended: ``exit N``, ``signal NAME``, ``signal N`` where it has no name, ``unknown``;
                       or ``wrote to the channel of the worker``
 ===========  =======  ================================================================================================

@@ -22,6 +22,7 @@ from typing import Any
 from mcpgym_environments.python_sandbox.jail import emptying, frames, worker
 from mcpgym_environments.python_sandbox.jail.calls import Call, Closed
 from mcpgym_environments.python_sandbox.jail.files import Fault, Workspace
+from mcpgym_environments.python_sandbox.jail.forwarding import Forwarding
 from mcpgym_environments.python_sandbox.jail.limits import Limits
 from mcpgym_environments.python_sandbox.jail.place import Place
 from mcpgym_environments.python_sandbox.jail.processes import Processes
@@ -93,8 +94,8 @@ class Init:
     """
 
     __slots__ = (
-        "_begun", "_cells", "_files", "_held", "_limits", "_packages", "_place", "_processes", "_reader", "_seed",
-        "_tar", "_worker", "_writer",
+        "_asks", "_begun", "_cells", "_files", "_held", "_limits", "_packages", "_place", "_processes", "_reader",
+        "_seed", "_tar", "_worker", "_writer",
     )  # fmt: skip
 
     def __init__(self, reader: int, writer: int, place: Place) -> None:
@@ -110,6 +111,7 @@ class Init:
         self._files = Workspace(place.work, place.limits.workspace_bytes, place.capped, place.writable[1:])
         self._tar: TarParts | None = None
         self._worker: Worker | None = None
+        self._asks: Forwarding | None = None
         self._ready()
 
     def serve(self) -> None:
@@ -120,9 +122,9 @@ class Init:
             FrameError: what came is no frame.
         """
         while True:
-            json_length, blob_length = frames.lengths(self._exactly(frames.HEAD_BYTES))
-            header = frames.header(self._exactly(json_length))
-            blob = self._exactly(blob_length)
+            header, blob = self._frame()
+            if header.get("op") == "told":  # the call that asked has ended meanwhile
+                continue
             answer, content = self._answer(header, blob)
             self._send(frames.encode(answer, content))
             if self._worker is None:
@@ -133,6 +135,11 @@ class Init:
         self._processes.end_all(self._worker.pid if self._worker else None)
 
     # ------------------------------------------------------------------ bytes
+
+    def _frame(self) -> tuple[dict[str, Any], bytes]:
+        json_length, blob_length = frames.lengths(self._exactly(frames.HEAD_BYTES))
+        header = frames.header(self._exactly(json_length))
+        return header, self._exactly(blob_length)
 
     def _exactly(self, count: int) -> bytes:
         held = self._held
@@ -162,7 +169,8 @@ class Init:
         if self._worker is None:
             self._files.sound()
             place = self._place
-            orders = Orders(self._limits, self._seed, place.work, place.scratch, place.confine, place.own_user)
+            asks = None if self._asks is None else self._asks.offered
+            orders = Orders(self._limits, self._seed, place.work, place.scratch, place.confine, place.own_user, asks)
             before = self._processes.born()
             self._worker = Worker(
                 self._reader, lambda channel, output, parent: worker.main(channel, output, parent, orders)
@@ -227,6 +235,9 @@ class Init:
             self._place = place = replace(place, capped=True)
         self._files.bound(self._limits.workspace_bytes, place.capped)
         seed = _whole(spec, "seed", 0)
+        if "asks" in spec:
+            self._asks = Forwarding(spec["asks"], self._send, self._frame)
+            self._drop()  # the warm worker cannot ask
         try:
             self._load(spec.get("packages", []))
         except ImportError as error:
@@ -234,7 +245,9 @@ class Init:
         self._begun = True
         self._reseed(seed)
         self._ready()
-        return {"python": _PYTHON, "packages": self._packages, "facts": {**place.facts, "platform": _MACHINE}}
+        facts = {**place.facts, "platform": _MACHINE}
+        asks = {} if self._asks is None else {"asks": True}
+        return {"python": _PYTHON, "packages": self._packages, "facts": facts, **asks}
 
     def _reseed(self, seed: int) -> None:
         """Another seed, before any code has run."""
@@ -274,7 +287,10 @@ class Init:
         else:
             self._cells += 1
         one = self._worker or self._ready()
-        call = Call(one, self._processes, limits, self._reader, None if self._place.capped else self._files)
+        watched = None if self._place.capped else self._files
+        if self._asks is not None:
+            self._asks.number = header.get("n")
+        call = Call(one, self._processes, limits, self._reader, watched, self._asks)
         ended = call.make(worker.EVALUATE if evaluates else worker.RUN, self._cells, blob)
         if ended.fresh:
             self._drop()

@@ -85,6 +85,11 @@ class Notebook:
             self._work = work
             self._prefix = work.rstrip("/") + "/"
 
+    def offer(self, functions: dict[str, Callable[..., Any]]) -> None:
+        """Functions that code finds like built-in ones, in every cell and module."""
+        _BUILTINS.update(functions)
+        self._builtins = None
+
     def seed(self, seed: int) -> None:
         """Seed the generators that code is likely to use: ``random`` and, where it is loaded, numpy's."""
         random.seed(seed)

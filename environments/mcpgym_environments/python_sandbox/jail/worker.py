@@ -14,10 +14,11 @@ import os
 import signal
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
+from mcpgym_environments.python_sandbox.jail.asking import TELL, Asking
 from mcpgym_environments.python_sandbox.jail.limits import Limits, hold, take_environment
 from mcpgym_environments.python_sandbox.jail.notebook import Notebook
 
@@ -28,9 +29,9 @@ RUN, EVALUATE, SEED = 1, 2, 3
 REAP = 0x80
 """Set in an operation: take the status of ended children first."""
 REQUEST = struct.Struct(">BIII")
-"""Operation, number of the call, number of the cell, length of what follows."""
+"""Operation (one of the above, or ``asking.TELL``), number of the call, number of the cell, length of what follows."""
 REPLY = struct.Struct(">BIII")
-"""Whether it went well (0 or 1), number of the call, lengths of a text and of a blob that follow."""
+"""Whether it went well (0 or 1; ``asking.ASK`` is a question), number of the call, lengths of a text and a blob."""
 MOST_WHY = 500
 """The longest text of a reply, in bytes; see ``frames``, which the worker does without."""
 CHANNEL, OUTPUT, NULL = 3, 4, 5
@@ -59,6 +60,7 @@ class Orders:
         scratch: the folder for temporary files.
         confine: what the place adds for the process that runs user code, after all else and before any of it.
         count_processes: whether the user id is the session's own.
+        asks: what its code may ask; None where it may ask nothing.
     """
 
     limits: Limits
@@ -67,6 +69,7 @@ class Orders:
     scratch: str
     confine: Callable[[], None] | None
     count_processes: bool
+    asks: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,12 @@ def main(channel: int, output: int, parent: int, orders: Orders) -> NoReturn:
         _arrange(channel, output, parent)
         if orders.confine is not None:
             orders.confine()
-        serve(_notebook(orders))
+        notebook = _notebook(orders)
+        asking = None
+        if orders.asks is not None:
+            asking = Asking(CHANNEL, orders.asks, REQUEST, REPLY)
+            notebook.offer(asking.functions())
+        serve(notebook, asking)
     except EOFError:
         _exit(0)
     except BaseException as error:
@@ -152,7 +160,7 @@ def _notebook(orders: Orders) -> Notebook:
     return notebook
 
 
-def serve(notebook: Notebook) -> NoReturn:
+def serve(notebook: Notebook, asking: Asking | None = None) -> NoReturn:
     """Answer init, on the worker's descriptors.
 
     Raises:
@@ -161,6 +169,9 @@ def serve(notebook: Notebook) -> NoReturn:
     here = _getpid()
     held = b""
     while True:
+        if asking is not None and asking.held:  # what came while code waited for an answer
+            held += bytes(asking.held)
+            asking.held.clear()
         while len(held) < _size:
             held += _more()
         operation, call, cell, length = _unpack(held)
@@ -174,12 +185,16 @@ def serve(notebook: Notebook) -> NoReturn:
         if operation == SEED:
             notebook.seed(int(blob))
             continue
+        if operation == TELL:  # who asked waits no more
+            continue
         if operation & REAP:
             operation &= ~REAP
             with _suppress(OSError):
                 while _waitpid(-1, os.WNOHANG)[0]:
                     pass
         _hold_output()
+        if asking is not None:
+            asking.begin(call)
         why: str | None = None
         value = b""
         if operation == RUN:
@@ -188,6 +203,8 @@ def serve(notebook: Notebook) -> NoReturn:
             name, _, arguments = blob.partition(b"\0")
             fine, value, why = notebook.evaluate(cell, name.decode(), arguments)
         blob = b""
+        if asking is not None:
+            asking.end()
         if _getpid() != here:  # a child that the code forked and did not end
             notebook.flush()
             code = notebook.exit_code

@@ -26,7 +26,7 @@ class Worker:
 
     __slots__ = (
         "_server", "_watching", "_writer", "brief", "calls", "channel", "death", "orphaned", "output", "pid",
-        "received", "stopped",
+        "received", "stopped", "unsent",
     )  # fmt: skip
 
     def __init__(self, server: int, body: Callable[[int, int, int], object]) -> None:
@@ -49,6 +49,8 @@ class Worker:
         """Whether it has many ended children that nobody waited for; they count as processes until then."""
         self.calls = 0
         self.received = bytearray()
+        self.unsent: memoryview | bytes = b""
+        """The rest of an answer whose question's call ended before the channel took it."""
         try:
             fcntl.fcntl(writer, _F_SETPIPE_SZ, 1 << 18)  # fewer changes of process when much is printed
         except OSError:
@@ -75,6 +77,8 @@ class Worker:
     def ask(self, operation: int, call: int, cell: int, blob: bytes) -> memoryview | bytes:
         """Send a request; gives what the channel did not take yet."""
         data = worker.REQUEST.pack(operation, call, cell, len(blob)) + blob
+        if self.unsent:
+            data, self.unsent = bytes(self.unsent) + data, b""
         try:
             sent = os.write(self.channel, data)
         except OSError:

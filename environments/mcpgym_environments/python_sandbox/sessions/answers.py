@@ -54,7 +54,7 @@ def checked_answer(text: bytes, number: int) -> dict[str, Any]:
         "fresh": found["fresh"],
         "milliseconds": count_of(found, "milliseconds", 2**31),
         "omitted": count_of(found, "omitted", 2**50),
-        **{name: found[name] for name in ("more", "size", "python", "packages", "facts") if name in found},
+        **{name: found[name] for name in ("more", "size", "python", "packages", "facts", "asks") if name in found},
     }
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from mcpgym.errors import ConfigurationError
+from mcpgym_environments.python_sandbox.sessions.asking import Broker
 from mcpgym_environments.python_sandbox.sessions.backend import (
     JSON,
     MAX_SEED,
@@ -98,8 +99,10 @@ class Pool:
             self._facts = await self._asked(self._keeper.start)
         return self._facts
 
-    async def open(self, seed: int = 0) -> Session:
+    async def open(self, seed: int = 0, broker: Broker | None = None) -> Session:
         """A fresh session whose random generators begin with ``seed``. End it with :meth:`Session.kill`.
+
+        With a ``broker`` its code has ``llm`` and ``llm_batch``, which that one answers.
 
         Raises:
             Unavailable: the back-end cannot run here, and never has.
@@ -114,7 +117,7 @@ class Pool:
             if isinstance(held, Future):
                 cold += 1
                 held = await self._came(held)
-            session = self._session(held)
+            session = self._session(held, broker)
             try:
                 await session.hello(spec)
             except SessionLost:
@@ -149,7 +152,7 @@ class Pool:
         self._keeper.stop()
         self._end.detach()
 
-    def _session(self, held: Held) -> Session:
+    def _session(self, held: Held, broker: Broker | None) -> Session:
         """A session over a stream; it keeps this pool alive, and forgotten it is ended like any other."""
         keeper = self._keeper
         session = Session(
@@ -160,6 +163,7 @@ class Pool:
             slack=float(getattr(keeper.backend, "slack", SLACK_SECONDS)),
             counters=self.counters,
             owner=self,
+            broker=broker,
         )
         weakref.finalize(session, keeper.forgotten.append, held).atexit = False
         held.on_end = partial(_tell, weakref.ref(session))

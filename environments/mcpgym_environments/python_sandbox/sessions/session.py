@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, NoReturn
 
-from mcpgym.errors import ConfigurationError
+from mcpgym.errors import ConfigurationError, InfrastructureError
 from mcpgym_environments.python_sandbox.jail import frames
 from mcpgym_environments.python_sandbox.sessions.answers import (
     Entry,
@@ -30,6 +30,7 @@ from mcpgym_environments.python_sandbox.sessions.answers import (
     flag_of,
     value_of,
 )
+from mcpgym_environments.python_sandbox.sessions.asking import Broker, ask_of, told, told_frame
 from mcpgym_environments.python_sandbox.sessions.backend import (
     JSON,
     MAX_SEED,
@@ -49,7 +50,7 @@ from mcpgym_environments.python_sandbox.sessions.outcomes import (
     Outcome,
     outcome_of,
 )
-from mcpgym_environments.python_sandbox.sessions.turns import Turns
+from mcpgym_environments.python_sandbox.sessions.turns import Turn, Turns
 
 __all__ = ["MISSING", "Counters", "Entry", "Evaluation", "FileFault", "Missing", "Outcome", "Session"]
 
@@ -84,6 +85,7 @@ class Session:
         slack: seconds that an answer may come late, beyond what the agent itself may take.
         counters: are kept up.
         owner: what must not be forgotten while this session is not.
+        broker: answers what its code asks; None where it may ask nothing.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class Session:
         slack: float = SLACK_SECONDS,
         counters: Counters | None = None,
         owner: object = None,
+        broker: Broker | None = None,
     ) -> None:
         self.stream = stream
         self.limits = limits
@@ -116,6 +119,10 @@ class Session:
         self._seed: int | None = None  # still to be told
         self._owed: tuple[int, int, float] | None = None  # number, longest blob and deadline of an answer to come
         self._announced: tuple[int, int] | None = None  # the lengths of a frame whose rest is to come
+        self._broker = broker
+        self._asks = 0
+        self._asking: float | None = None  # since when a question has waited for its answer
+        self._turn: Turn | None = None
 
     async def hello(self, spec: SandboxSpec) -> None:
         """The first call of a session: tell it its limits, packages and seed, and learn what it runs.
@@ -123,17 +130,21 @@ class Session:
         One that has been told all but its seed is told that with its first call that runs code.
         """
         greeting = self.stream.greeting
-        if greeting is not None:
+        if greeting is not None and self._broker is None:
             if not self.stream.is_quiet():
                 self._lose("it ended before it was used")
             self.python, self.packages = greeting["python"], greeting["packages"]
             self._seed = spec.seed or None
             return
-        header, _ = await self._call({"op": "hello", "spec": spec.as_json()}, seconds=2 * FILE_SECONDS)
+        asked = spec.as_json() | ({} if self._broker is None else {"asks": self._broker.offer.as_json()})
+        header, _ = await self._call({"op": "hello", "spec": asked}, seconds=2 * FILE_SECONDS)
         facts = self._checked(lambda: checked_facts(header))
         if header["status"] != "ok":
             self._lose(f"it did not begin: {header['why'] or header['status']}")
         self.python, self.packages = facts["python"], facts["packages"]
+        if self._broker is not None and header.get("asks") is not True:
+            self.kill("its code cannot ask")
+            raise ConfigurationError("with this back-end, code in the sandbox cannot ask a model; take another")
 
     async def run(self, code: str, seconds: float | None = None, cpu_seconds: float | None = None) -> Outcome:
         """Run code as a cell of a notebook.
@@ -300,7 +311,10 @@ class Session:
             most = max(most, 4 * MAX_VALUE)
         if self._turns is None:
             return await self._call(asked, blob, seconds=wall + GRACE_SECONDS, most=most)
-        async with self._own_turn, self._turns:
+        if self._broker is None:
+            async with self._own_turn, self._turns:
+                return await self._exchange(asked, blob, wall + GRACE_SECONDS, most)
+        async with self._own_turn, Turn(self._turns) as self._turn:
             return await self._exchange(asked, blob, wall + GRACE_SECONDS, most)
 
     async def _file(self, asked: dict[str, Any], blob: bytes = b"", *, most: int = 0) -> tuple[dict[str, Any], bytes]:
@@ -340,19 +354,30 @@ class Session:
         allowed = seconds + self._slack
         deadline = monotonic() + allowed
         try:
-            try:
-                await self.stream.send(frame, allowed)
-            except asyncio.CancelledError:
-                self.kill("a call was cancelled while its request was being sent")
-                raise
-            self._owed = number, most, deadline
-            return await self._answer(allowed)
+            if self._broker is None:
+                await self._sent(frame, allowed)
+                self._owed = number, most, deadline
+                return await self._answer(allowed)
+            async with asyncio.timeout(allowed) as limit:
+                await self._sent(frame)
+                self._owed = number, most, deadline
+                header, found = await self._answer()
+                while "ask" in header:
+                    header, found = await self._attend(number, found, limit)
+                return header, found
         except TimeoutError:
             self._lose(f"it gave no answer within {allowed:g} s")
         except (EOFError, OSError) as error:
             self._lose(f"its connection ended: {error}" if str(error) else "its connection ended")
 
-    async def _answer(self, seconds: float) -> tuple[dict[str, Any], bytes]:
+    async def _sent(self, frame: bytes, seconds: float | None = None) -> None:
+        try:
+            await self.stream.send(frame, seconds)
+        except asyncio.CancelledError:
+            self.kill("a call was cancelled while its request was being sent")
+            raise
+
+    async def _answer(self, seconds: float | None = None) -> tuple[dict[str, Any], bytes]:
         """The answer that is owed. Cancelled or out of time at any point, it can be asked for again."""
         assert self._owed is not None
         number, most, deadline = self._owed
@@ -363,20 +388,99 @@ class Session:
             except frames.FrameError as error:
                 self._lose(str(error))
         json_length, blob_length = self._announced
-        if blob_length > most:
+        if blob_length > (most if self._broker is None else max(most, self._broker.offer.bytes)):
             self._lose(f"its answer has {blob_length} bytes beside its header; {most} at most")
-        rest = await self.stream.receive(json_length + blob_length, max(0.0, deadline - monotonic()))
-        self._announced = self._owed = None
+        left = None if seconds is None else max(0.0, deadline - monotonic())
+        rest = await self.stream.receive(json_length + blob_length, left)
+        self._announced = None
+        if self._broker is not None and self._is_question(rest[:json_length], blob_length):
+            return {"ask": self._asks}, rest[json_length:]
+        self._owed = None
         try:
             return checked_answer(rest[:json_length], number), rest[json_length:]
         except Odd as odd:
             self._lose(str(odd))
 
+    def _is_question(self, text: bytes, blob_length: int) -> bool:
+        """Whether a frame is the next question of the call that runs."""
+        assert self._owed is not None
+        assert self._broker is not None
+        number, most, _ = self._owed
+        if not self._checked(lambda: ask_of(text, number, self._asks + 1)):
+            if blob_length > most:
+                self._lose(f"its answer has {blob_length} bytes beside its header; {most} at most")
+            return False
+        if self._asking is not None:
+            self._lose("it asked again before it was answered")
+        if blob_length > self._broker.offer.bytes:
+            self._lose(f"its question has {blob_length} bytes; {self._broker.offer.bytes} at most")
+        self._asks += 1
+        self._asking = monotonic()
+        return True
+
+    async def _attend(self, number: int, question: bytes, limit: asyncio.Timeout) -> tuple[dict[str, Any], bytes]:
+        """Have a question answered while the clock stands still; the next frame. That may come first: the call ended.
+
+        Nobody else's turn is kept meanwhile.
+        """
+        assert self._broker is not None
+        assert self._owed is not None
+        assert self._asking is not None
+        when = limit.when()
+        limit.reschedule(None)
+        if self._turn is not None:
+            self._turn.leave()
+        answering = asyncio.ensure_future(told(self._broker, question))
+        watching = asyncio.ensure_future(self._answer())
+        try:
+            await asyncio.wait((answering, watching), return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                self._asking = None
+                return watching.result()
+        finally:
+            for task in (answering, watching):
+                task.cancel()
+            await asyncio.wait((answering, watching))
+            _ = [task.cancelled() or task.exception() for task in (answering, watching)]
+        try:
+            said = answering.result()
+        except InfrastructureError as error:
+            self.kill(f"what its code asked could not be answered: {error}")
+            raise
+        if watching.done() and not watching.cancelled():  # it came just now
+            self._asking = None
+            return watching.result()
+        if self._turn is not None:
+            await self._turn.come_back()
+        waited = monotonic() - self._asking
+        if when is not None:
+            limit.reschedule(when + waited)
+        self._owed = (*self._owed[:2], self._owed[2] + waited)
+        await self._tell(number, said)
+        return await self._answer()
+
+    async def _tell(self, number: int, said: Mapping[str, Any]) -> None:
+        self._asking = None
+        try:
+            await self.stream.send(told_frame(number, self._asks, said))
+        except asyncio.CancelledError:
+            self.kill("a call was cancelled while an answer was being sent")
+            raise
+
     async def _settle(self) -> None:
         """Read and drop the answer to a call that was cancelled; it must come by that call's own deadline."""
         assert self._owed is not None
+        number, _, deadline = self._owed
+        if self._asking is not None:  # its clock has stood still since
+            deadline += monotonic() - self._asking
         try:
-            await self._answer(max(0.0, self._owed[2] - monotonic()))
+            async with asyncio.timeout(max(0.0, deadline - monotonic())):
+                while True:
+                    if self._asking is not None:
+                        await self._tell(number, {"refused": "the call was cancelled"})
+                    header, _ = await self._answer()
+                    if "ask" not in header:
+                        break
         except TimeoutError:
             self._lose("it gave no answer to a call that was cancelled")
         except (EOFError, OSError):

@@ -56,6 +56,10 @@ class Turns:
     async def __aexit__(self, *exception: object) -> None:
         self._next()
 
+    def leave(self) -> None:
+        """Hand on a turn that was entered."""
+        self._next()
+
     def _next(self) -> None:
         """The turn goes to who waits longest, if that one's loop is still there."""
         here = asyncio._get_running_loop()
@@ -89,3 +93,35 @@ class Turns:
             self._next()
         else:
             turn.set_result(None)
+
+
+class Turn:
+    """One turn, which may be left for a while and come back to.
+
+    Args:
+        turns: whose it is.
+    """
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._has = False
+
+    async def __aenter__(self) -> Turn:
+        await self._turns.__aenter__()
+        self._has = True
+        return self
+
+    def leave(self) -> None:
+        """Others may go on meanwhile."""
+        if self._has:
+            self._has = False
+            self._turns.leave()
+
+    async def come_back(self) -> None:
+        """Wait for a turn again."""
+        if not self._has:
+            await self._turns.__aenter__()
+            self._has = True
+
+    async def __aexit__(self, *exception: object) -> None:
+        self.leave()
