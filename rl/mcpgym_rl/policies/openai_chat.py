@@ -83,9 +83,9 @@ class ChatSession(EndpointSession):
     async def _take_turn(self, messages: Sequence[Message], asking: Asking) -> Turn:
         import openai
 
-        request = self._request(messages)
+        request, create = self._request(messages), self._policy.client().chat.completions.create
         async with self._asked(openai, asking):
-            answer = await self._policy.client().chat.completions.create(**request)
+            answer = await create(**request)
         asking.usage += usage_of(getattr(answer, "usage", None))
         return self._read(answer, asking.usage)
 

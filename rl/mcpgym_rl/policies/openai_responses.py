@@ -70,16 +70,15 @@ class ResponsesSession(EndpointSession):
     async def _take_turn(self, messages: Sequence[Message], asking: Asking) -> Turn:
         import openai
 
-        request = self._request(messages)
+        request, create = self._request(messages), self._policy.client().responses.with_raw_response.create
         async with self._asked(openai, asking):
-            answer = await self._create(request, openai.BadRequestError)
+            answer = await self._answer(create, request, openai.BadRequestError)
             asking.usage += usage_of(answer.get("usage"))
         items = self._items(answer)
         finish = self._finish(answer)
         return Turn(self._message(items, len(messages)), finish=finish, usage=asking.usage)
 
-    async def _create(self, request: dict[str, Any], refusal: type[Exception]) -> dict[str, Any]:
-        create = self._policy.client().responses.with_raw_response.create
+    async def _answer(self, create: Any, request: dict[str, Any], refusal: type[Exception]) -> dict[str, Any]:
         if self._responses.reasons:
             try:
                 return body_of(await create(**request, include=["reasoning.encrypted_content"]))
