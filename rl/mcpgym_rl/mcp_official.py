@@ -13,6 +13,8 @@ from mcp.shared.exceptions import MCPError
 from mcpgym import meta_keys
 from mcpgym.calls import CallResult
 from mcpgym.errors import ServerUnavailable
+from mcpgym.telemetry.context import CURRENT
+from mcpgym.telemetry.sections import shared
 from mcpgym_rl.failures import explain, uninterrupted
 from mcpgym_rl.mcp_thin import call_answered, call_refused
 
@@ -76,11 +78,13 @@ class OfficialConnection:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> CallResult:
         """One tool call."""
+        current = CURRENT.get()  # the SDK puts OpenTelemetry's into the call, and it works in a task of its own
 
         async def called() -> CallResult:
             meta: Any = {meta_keys.IDEMPOTENCY: secrets.token_hex(16)}
             try:
-                result = await self._client.call_tool(name, dict(arguments), meta=meta)
+                with shared(current):
+                    result = await self._client.call_tool(name, dict(arguments), meta=meta)
             except MCPError as error:
                 if error.error.code in (_CONNECTION_CLOSED, _TIMED_OUT):
                     raise ServerUnavailable(f"the MCP server did not answer: {error.error.message}") from None

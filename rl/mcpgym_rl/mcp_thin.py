@@ -20,6 +20,8 @@ import aiohttp
 from mcpgym import __version__, meta_keys
 from mcpgym.calls import CallResult
 from mcpgym.errors import ServerUnavailable
+from mcpgym.telemetry import switch
+from mcpgym.telemetry.context import carry
 from mcpgym_rl.failures import explain
 
 PROTOCOL = "2026-07-28"
@@ -121,7 +123,10 @@ class ThinConnection:
     async def tools(self) -> list[dict[str, Any]]:
         """The tools as the server lists them."""
         tools: list[dict[str, Any]] = []
-        params: dict[str, Any] = {"_meta": _ENVELOPE}
+        envelope: dict[str, Any] = dict(_ENVELOPE)
+        if switch.recorder is not None:
+            carry(envelope)
+        params: dict[str, Any] = {"_meta": envelope}
         for _ in range(MAX_PAGES):
             try:
                 result = await self._client.request(self._url, "tools/list", params)
@@ -130,12 +135,14 @@ class ThinConnection:
             tools += result.get("tools", [])
             if not (cursor := result.get("nextCursor")):
                 return tools
-            params = {"cursor": cursor, "_meta": _ENVELOPE}
+            params = {"cursor": cursor, "_meta": envelope}
         raise ServerUnavailable(f"the MCP server's list of tools has more than {MAX_PAGES} pages")
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> CallResult:
         """One tool call. What the server says of wrong names or arguments is the policy's to read."""
         meta = {**_ENVELOPE, meta_keys.IDEMPOTENCY: secrets.token_hex(16)}
+        if switch.recorder is not None:
+            carry(meta)
         params = {"name": name, "arguments": arguments, "_meta": meta}
         try:
             result = await self._client.request(self._url, "tools/call", params, name)

@@ -14,11 +14,14 @@ from mcpgym.control import OpenedEpisode
 from mcpgym.errors import ConfigurationError, EpisodeEnded, ServerUnavailable
 from mcpgym.messages import Message, tool_answer
 from mcpgym.tasks import derive_seed
+from mcpgym.telemetry.sections import section
+from mcpgym.telemetry.spans import Kind
 from mcpgym_rl.failures import CLEAN_UP_SECONDS, explain, leaves, uninterrupted
 from mcpgym_rl.lanes import EpisodeLane, Lane
 from mcpgym_rl.parse import MalformedCall, ParsedCall
 from mcpgym_rl.policy import ContextFull, EpisodeContext, OwnLoop, Policy, PolicyError, PolicySession, Turn
 from mcpgym_rl.record import Record
+from mcpgym_rl.rollout_spans import RolloutSection, policy_name, section_of_call, tell_sample, tell_score, watched
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceCall
 
@@ -95,18 +98,41 @@ async def rollout(
     record = Record(policy.name, environment, task or f"{split}-{index or 0}", split or "", seed, dict(config or {}))
     record.repeat, record.place = repeat, place
     which = {"task": task, "split": split, "index": index, "seed": seed, "config": config}
+    with watched(record) as watch:
+        trace = await _recorded(policy, lane, which, limits, record, given, temperatures, on_end, watch)
+    return trace
+
+
+async def _recorded(
+    policy: Policy,
+    lane: Lane,
+    which: Mapping[str, Any],
+    limits: Limits,
+    record: Record,
+    given: Sequence[Turn],
+    temperatures: Sequence[float],
+    on_end: Callable[[Trace], None] | None,
+    watch: RolloutSection | None,
+) -> Trace:
+    """The rollout, and what became of it."""
     try:
         async with _Closing() as closing, asyncio.timeout(limits.seconds) as clock:
-            episode = await closing.open(lane, environment, which)
+            episode = await closing.open(lane, record.environment, which)
             record.opened(episode.opened)
+            if watch is not None:
+                watch.opened(episode.opened)
             if isinstance(policy, OwnLoop):
                 clock.reschedule(None)  # it keeps the limit itself, and running into it is an end of its own
                 record.stop_reason = await policy.play(episode, limits, record)
             else:
-                session = closing.begin(policy, _context(episode.opened, seed, repeat, given, temperatures))
+                session = closing.begin(
+                    policy, _context(episode.opened, record.seed, record.repeat, given, temperatures)
+                )
                 record.stop_reason = await _play(session, episode, limits, record, given)
             if record.stop_reason.scored:
-                record.score = await episode.score(record.messages)
+                with section("score") as span:
+                    record.score = await episode.score(record.messages)
+                    tell_score(span, record.score)
     except asyncio.CancelledError:
         if record.score is None:  # one that is scored already was only being closed
             record.fail(StopReason.CANCELLED, "Cancelled", f"the run was stopped during turn {record.turns + 1}")
@@ -139,34 +165,49 @@ async def _play(
         await asyncio.sleep(0)  # neither a policy nor a lane that never waits may starve the others, a limit or Ctrl-C
         if limits.max_tokens is not None and record.usage.completion_tokens >= limits.max_tokens:
             return StopReason.TRUNCATED
-        if record.turns < len(given):
-            turn = _checked(given[record.turns])
-            calls = record.add_turn(turn, given=True)
-        else:
-            try:
-                turn = await _act(session, record.messages)
-            except PolicyError as error:
-                record.add_usage(error.usage)
-                if isinstance(error, ContextFull):
-                    return StopReason.TRUNCATED
-                raise
-            calls = record.add_turn(turn)
-        if turn.finish == "length":
-            return StopReason.TRUNCATED
-        if not calls:
-            said = await episode.respond(record.messages)
-            if said is None:
-                return await why_ended(episode)
-            record.messages += said
-            continue
-        done = False
-        for call in calls:
-            done |= await _answer(call, episode, limits, record)
-        if done:
-            return await why_ended(episode)
-        if limits.max_calls is not None and record.tried >= limits.max_calls:
-            return StopReason.MAX_CALLS
+        with section("turn") as span:
+            if span is not None:
+                span.note({"mcpgym.turn": record.turns + 1})
+            ended = await _take_turn(session, episode, limits, record, given)
+        if ended is not None:
+            return ended
     return StopReason.MAX_TURNS
+
+
+async def _take_turn(
+    session: PolicySession, episode: EpisodeLane, limits: Limits, record: Record, given: Sequence[Turn]
+) -> StopReason | None:
+    """One turn and the calls in it; why it was the last one, if it was."""
+    if record.turns < len(given):
+        turn = _checked(given[record.turns])
+        calls = record.add_turn(turn, given=True)
+    else:
+        try:
+            with section(f"chat {policy_name(record.policy)}", Kind.CLIENT, shared=True) as span:
+                turn = await _act(session, record.messages)
+                tell_sample(span, record.policy, turn)
+        except PolicyError as error:
+            record.add_usage(error.usage)
+            if isinstance(error, ContextFull):
+                return StopReason.TRUNCATED
+            raise
+        calls = record.add_turn(turn)
+    if turn.finish == "length":
+        return StopReason.TRUNCATED
+    if not calls:
+        said = await episode.respond(record.messages)
+        if said is None:
+            return await why_ended(episode)
+        record.messages += said
+        return None
+    done = False
+    for call in calls:
+        done |= await _answer(call, episode, limits, record)
+    if done:
+        return await why_ended(episode)
+    if limits.max_calls is not None and record.tried >= limits.max_calls:
+        return StopReason.MAX_CALLS
+    return None
 
 
 async def _act(session: PolicySession, messages: list[Message]) -> Turn:
@@ -199,9 +240,12 @@ async def _answer(call: ParsedCall | MalformedCall, episode: EpisodeLane, limits
         record.messages.append(tool_answer(call.call, call.problem, is_error=True))
         return False
     name = call.call["function"]["name"]
-    started = time.perf_counter()
-    result = await episode.call(name, call.arguments)
-    waited = (time.perf_counter() - started) * 1e3
+    with section_of_call(name, episode) as span:
+        started = time.perf_counter()
+        result = await episode.call(name, call.arguments)
+        waited = (time.perf_counter() - started) * 1e3
+        if span is not None and result.is_error:
+            span.fail("tool_error")
     record.calls.append(TraceCall(name, call.arguments, result.text, result.is_error, round(waited, 3)))
     record.messages.append(tool_answer(call.call, result.text, is_error=result.is_error))
     return result.done

@@ -22,6 +22,8 @@ from mcpgym.errors import ConfigurationError, McpgymError, ServerUnavailable, Un
 from mcpgym.messages import Message
 from mcpgym.receipts import checked_claims
 from mcpgym.rewards import Score
+from mcpgym.telemetry import switch
+from mcpgym.telemetry.context import carry
 
 T = TypeVar("T")
 
@@ -188,8 +190,10 @@ class HttpControl:
 
     async def _exchange(self, method: str, path: str, body: bytes | None) -> Any:
         url = f"{self._base}{PREFIX}{path}"
-        session = self._connected()
-        async with session.request(method, URL(url, encoded=True), data=body, headers=self._headers) as answer:
+        session, headers = self._connected(), self._headers
+        if switch.recorder is not None:
+            carry(headers := dict(headers))
+        async with session.request(method, URL(url, encoded=True), data=body, headers=headers) as answer:
             content = await answer.read()
             if "mcpgym-control" not in answer.headers:
                 raise self._not_ours(answer.status)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -26,7 +26,10 @@ from mcpgym.environment import Environment
 from mcpgym.errors import EpisodeEnded, EpisodeError, InfrastructureError, RewardError, ToolError
 from mcpgym.messages import Message, Transcript, message_fault
 from mcpgym.rewards import Score, score
+from mcpgym.tally import Tally
 from mcpgym.tasks import Task
+from mcpgym.telemetry.sections import NOTHING
+from mcpgym.telemetry.watching import Watch
 from mcpgym.threads import ToolThreads
 from mcpgym.tools import Tool
 from mcpgym.twins import InFlight, Twins
@@ -64,7 +67,7 @@ class Episode:
     state: Any
     messages: tuple[Message, ...]
     threads: ToolThreads
-    on_call: Callable[[Episode, CallRecord], None]
+    tally: Tally
     calls: list[CallRecord] = field(default_factory=list)
     turns: int = 0
     stop_reason: str | None = None
@@ -77,6 +80,7 @@ class Episode:
     scorings: int = 0
     by_control: bool = False
     max_turns: int | None = None
+    watch: Watch | None = None
     _clients: set[tuple[Any, Any]] = field(default_factory=set)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _twins: Twins = field(default_factory=Twins)
@@ -289,7 +293,9 @@ class Episode:
         record = CallRecord(name, arguments, text, is_error, (time.perf_counter() - started) * 1e3)
         self.calls.append(record)
         self._logged += len(text) + weight(arguments)
-        self.on_call(self, record)
+        self.tally.add(record.milliseconds, is_error)
+        if self.watch is not None:
+            self.watch.called(record)
         self._count_turn()
         return CallResult(text, is_error, self.stop_reason is not None)
 
@@ -363,33 +369,50 @@ class Episode:
             if self.failure is not None:
                 raise EpisodeError(f"no score, the environment broke: {self.failure}")
             await self._quiet()
-            try:
-                async with asyncio.timeout(SCORE_SECONDS):
-                    made = await score(
-                        self.environment.rewards,
-                        self.environment,
-                        self.state,
-                        transcript=None if transcript is None else Transcript(transcript),
-                        task=self.task,
-                        calls=tuple(self.calls),
-                    )
-                outcome = self.environment.game_outcome(self.state)
-            except TimeoutError as error:
-                raise RewardError(f"no score within {SCORE_SECONDS:g} s") from error
-            except RewardError:
-                raise
-            except (Exception, SystemExit) as error:
-                raise RewardError(f"game_outcome failed: {type(error).__name__}: {error}") from error
-            if outcome not in (None, "win", "draw", "loss"):
-                raise RewardError(f"game_outcome gave {outcome!r}; it is 'win', 'draw', 'loss' or None")
+            spanned = None if self.watch is None else self.watch.section(f"score {self.environment.name}")
+            with spanned or NOTHING as span:
+                made = await self._scored(transcript)
+                if span is not None:
+                    span.note({} if made.total is None else {"gen_ai.evaluation.score.value": made.total})
             self.scorings += 1
-            return Score(made.total, made.components, outcome)
+            if self.watch is not None:
+                self.watch.scored(made)
+            return made
+
+    async def _scored(self, transcript: Sequence[Message] | None) -> Score:
+        try:
+            async with asyncio.timeout(SCORE_SECONDS):
+                made = await score(
+                    self.environment.rewards,
+                    self.environment,
+                    self.state,
+                    transcript=None if transcript is None else Transcript(transcript),
+                    task=self.task,
+                    calls=tuple(self.calls),
+                )
+            outcome = self.environment.game_outcome(self.state)
+        except TimeoutError as error:
+            raise RewardError(f"no score within {SCORE_SECONDS:g} s") from error
+        except RewardError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise RewardError(f"game_outcome failed: {type(error).__name__}: {error}") from error
+        if outcome not in (None, "win", "draw", "loss"):
+            raise RewardError(f"game_outcome gave {outcome!r}; it is 'win', 'draw', 'loss' or None")
+        return Score(made.total, made.components, outcome)
 
     async def end(self, why: str) -> None:
         """Cancel what runs, let the environment release the state, and answer nothing more."""
         if self.ended is not None:
             return
         self.ended = why
+        try:
+            await self._end()
+        finally:
+            if self.watch is not None:
+                self.watch.closed(why)
+
+    async def _end(self) -> None:
         running = [flight.task for flight in self._twins.flights if flight.task is not None]
         for task in running:
             task.cancel()

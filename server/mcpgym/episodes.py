@@ -8,13 +8,12 @@ import json
 import logging
 import secrets
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mcpgym.asking import asked
-from mcpgym.calls import CallRecord
 from mcpgym.conditions import sound_conditions
 from mcpgym.environment import Environment
 from mcpgym.episode import CLOSE_SECONDS, Episode, sound
@@ -30,7 +29,10 @@ from mcpgym.errors import (
 )
 from mcpgym.guests import Guests
 from mcpgym.registry import configure, load_environment, merged_config
+from mcpgym.tally import Tally
 from mcpgym.tasks import Task
+from mcpgym.telemetry import switch
+from mcpgym.telemetry.watching import watch
 from mcpgym.threads import ToolThreads
 
 logger = logging.getLogger(__name__)
@@ -54,14 +56,31 @@ class Limits:
 
 @dataclass(slots=True)
 class Counters:
-    """What has happened since the start, for ``/metrics``. ``latencies`` are the last call times in milliseconds."""
+    """What has happened since the start, for ``/metrics``; ``tallies`` are of the calls of each environment."""
 
     opened: int = 0
     scored: int = 0
     ended: dict[str, int] = field(default_factory=dict)
-    calls: int = 0
-    call_errors: int = 0
-    latencies: deque[float] = field(default_factory=lambda: deque(maxlen=4096))
+    tallies: dict[str, Tally] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> int:
+        """Tool calls answered."""
+        return sum(tally.calls for tally in self.tallies.values())
+
+    @property
+    def call_errors(self) -> int:
+        """Tool calls answered with an error."""
+        return sum(tally.errors for tally in self.tallies.values())
+
+    @property
+    def latencies(self) -> list[float]:
+        """The last call times of each environment, in milliseconds."""
+        return [value for tally in self.tallies.values() for value in tally.recent]
+
+    def tally(self, name: str) -> Tally:
+        """The calls of one environment."""
+        return self.tallies.setdefault(name, Tally())
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +112,10 @@ class Episodes:
         self._guests = Guests()
         self._closings = 0
         self._forgotten: list[Environment[Any, Any, Any]] = []
+        for name in self.environments:
+            self.counters.tally(name)
+        if switch.measuring is not None:
+            switch.measuring.watch(self)
 
     @classmethod
     def of(cls, *names: str, limits: Limits | None = None) -> Episodes:
@@ -177,10 +200,12 @@ class Episodes:
             raise EpisodeEnded("the server was closed while this episode began")
         episode.max_turns = max_turns
         self._live[episode.token] = episode
+        episode.tally.live += 1
         if guest:
             self._guests.add(episode)
         self.counters.opened += 1
         episode.opening = self.counters.opened
+        episode.watch = watch(episode)
         return episode
 
     async def _begin(self, environment: Environment[Any, Any, Any], row: Task, seed: int) -> Episode:
@@ -213,7 +238,7 @@ class Episodes:
             state=state,
             messages=messages,
             threads=self._threads,
-            on_call=self._count,
+            tally=self.counters.tally(environment.name),
             stop_reason="done" if over else None,
             conditions=conditions,
         )
@@ -247,6 +272,7 @@ class Episodes:
                 raise UnknownEpisodeError("no episode has this token")
             return
         self._guests.forget(token)
+        episode.tally.live -= 1
         environment = self.environments.get(episode.environment.name, episode.environment)
         self._tombstones[token] = Tombstone(environment, reason)
         if len(self._tombstones) > MAX_TOMBSTONES:
@@ -323,12 +349,6 @@ class Episodes:
                 "close some, wait for idle ones to expire, or raise the cap (--max-episodes)"
             )
         return leaving
-
-    def _count(self, episode: Episode, record: CallRecord) -> None:
-        counters = self.counters
-        counters.calls += 1
-        counters.call_errors += record.is_error
-        counters.latencies.append(record.milliseconds)
 
 
 def _row(environment: Environment[Any, Any, Any], task: str | None, split: str | None, index: int | None) -> Task:

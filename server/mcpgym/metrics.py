@@ -8,12 +8,20 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from mcpgym.episodes import Episodes
+from mcpgym.tally import BOUNDS
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +90,7 @@ class EpisodesCollector(Collector):
             for quantile in QUANTILES:
                 recent.add_metric([str(quantile)], latencies[int(quantile * (len(latencies) - 1))] / 1e3)
             yield recent
+        yield from self._by_environment()
         yield GaugeMetricFamily("mcpgym_event_loop_lag_seconds", "How late the event loop ran last.", self.lag.latest)
         yield GaugeMetricFamily(
             "mcpgym_event_loop_lag_worst_seconds", "How late the event loop ran at worst in a minute.", self.lag.worst
@@ -96,6 +105,23 @@ class EpisodesCollector(Collector):
                 own.add_metric([environment, name], value)
             yield own
         yield GaugeMetricFamily("mcpgym_threads", "Threads alive; stuck tools keep theirs.", threading.active_count())
+
+    def _by_environment(self) -> Iterator[Metric]:
+        labels = ["environment"]
+        live = GaugeMetricFamily("mcpgym_environment_episodes_live", "Episodes that are open now.", labels=labels)
+        errors = CounterMetricFamily(
+            "mcpgym_environment_tool_call_errors", "Tool calls answered with an error.", labels=labels
+        )
+        durations = HistogramMetricFamily(
+            "mcpgym_environment_tool_call_seconds", "Time inside the environment.", labels=labels
+        )
+        for name, tally in sorted(self.episodes.counters.tallies.items()):
+            counts, total = tally.snapshot()
+            buckets = zip((*map(repr, BOUNDS), "+Inf"), accumulate(counts), strict=True)
+            live.add_metric([name], tally.live)
+            errors.add_metric([name], tally.errors)
+            durations.add_metric([name], [(bound, float(count)) for bound, count in buckets], total)
+        yield from (live, errors, durations)
 
 
 class Metrics:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, overload
 from mcpgym.asking import asked
 from mcpgym.errors import ConfigurationError, RewardError
 from mcpgym.marks import marked_methods
+from mcpgym.telemetry.sections import section
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -136,11 +137,15 @@ async def score(rewards: Mapping[str, Reward], environment: object, state: objec
         if "transcript" in item.needs and given["transcript"] is None:
             components[name] = None
             continue
-        try:
-            value = await asked(item.function, environment, **given)
-        except Exception as error:
-            raise RewardError(f"reward {name!r} failed: {type(error).__name__}: {error}") from error
-        components[name] = None if value is None else _checked(item, value)
+        with section(f"reward {name}") as span:
+            try:
+                value = await asked(item.function, environment, **given)
+            except Exception as error:
+                raise RewardError(f"reward {name!r} failed: {type(error).__name__}: {error}") from error
+            components[name] = made = None if value is None else _checked(item, value)
+            if span is not None:
+                span.note({"gen_ai.evaluation.name": name})
+                span.note({} if made is None else {"gen_ai.evaluation.score.value": made})
     known = [(rewards[name].weight, value) for name, value in components.items() if rewards[name].weight]
     if any(value is None for _, value in known):
         return Score(None, components)

@@ -21,6 +21,7 @@ from mcpgym.episodes import Episodes
 from mcpgym.errors import ConfigurationError
 from mcpgym.metrics import LoopLag, Metrics
 from mcpgym.stopping import Stopping
+from mcpgym.telemetry import switch
 from mcpgym.wire import player_app
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ async def serving(
         stack.callback(control_listener.close)
         control = LocalControl(episodes, (public_url or player.url).rstrip("/"), signer)
         lag = LoopLag()
+        if switch.measuring is not None:
+            switch.measuring.watch_lag(lag)
         behind = control_app(
             control, Metrics(episodes, lag), token, hosts=_control_hosts(control_listener, control_host)
         )

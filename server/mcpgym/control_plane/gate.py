@@ -11,6 +11,8 @@ from mcpgym.control_plane.address import PREFIX
 from mcpgym.control_plane.codec import encode
 from mcpgym.control_plane.failures import HTTP_KINDS
 from mcpgym.control_plane.secret import VARIABLE, same_secret
+from mcpgym.telemetry import switch
+from mcpgym.telemetry.context import CURRENT, TRACEPARENT, caller
 
 MARK = b"mcpgym-control"
 """A header on every answer, by which a client knows that it reached a control plane and nothing else."""
@@ -43,11 +45,13 @@ class Gate:
                 message["headers"] = [*message.get("headers", ()), (MARK, b"v1"), (b"cache-control", b"no-store")]
             await send(message)
 
-        authorization = b""
+        authorization = trace = b""
         named, pages = [], []
         for name, value in scope["headers"]:
             if name == b"authorization":
                 authorization = value
+            elif name == b"traceparent":
+                trace = value
             elif name == b"host":
                 named.append(_name(value))
             elif name == b"origin":
@@ -65,6 +69,8 @@ class Gate:
             )
             await _refuse("secret_refused", message)(scope, receive, marked)
         else:
+            if switch.recorder is not None:
+                CURRENT.set(caller({TRACEPARENT: trace.decode("latin-1")}, "control"))  # the request's own context
             await self.app(scope, receive, marked)
 
 

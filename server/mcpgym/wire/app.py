@@ -14,6 +14,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from mcpgym.episodes import Episodes
 from mcpgym.errors import EpisodeError
+from mcpgym.telemetry import switch
+from mcpgym.telemetry.context import CURRENT, caller
 from mcpgym.wire.bare import BarePlayer, Handles
 from mcpgym.wire.fast_lane import FastLane
 from mcpgym.wire.hosting import Hosting
@@ -125,6 +127,8 @@ class PlayerApp:
             call = self._fast_lane.read(headers, body)
             if call is not None:
                 key, episode = idempotency_key(call.meta, header), player.episode
+                if switch.recorder is not None:
+                    CURRENT.set(caller(call.meta, "mcp"))  # each request has a context of its own
                 player.saw(call.meta.get(CLIENT_INFO))
                 result = episode.call_now(call.name, call.arguments, key)
                 if result is None:

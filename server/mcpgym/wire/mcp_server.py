@@ -15,6 +15,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from mcpgym.calls import sendable
 from mcpgym.errors import EpisodeError, McpgymError, UnknownNameError
 from mcpgym.messages import Message
+from mcpgym.telemetry import switch
+from mcpgym.telemetry.context import CURRENT, caller
+from mcpgym.telemetry.sections import section
+from mcpgym.telemetry.spans import Kind
 from mcpgym.wire import apps, completions, resources
 from mcpgym.wire.players import Face, Player
 from mcpgym.wire.results import call_result, idempotency_key
@@ -32,6 +36,8 @@ CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 """Where a request's ``_meta`` says who the client is."""
 RESOURCE_NOT_FOUND = -32002
 """The error of the older protocols for a resource that is not there; since 2026-07-28 it is a wrong parameter."""
+SDK_TELEMETRY = "OpenTelemetryMiddleware"
+"""The SDK's own spans, which hold what clients sent; ours are in their place, in every lane alike."""
 TOOLS_FRESH = 300_000
 """Milliseconds a client may keep a list of tools: at one URL it never changes."""
 
@@ -122,6 +128,7 @@ def mcp_server(
         icons=[types.Icon(src=face.icon)] if face.icon else None,
         get_tool_input_schema=_nothing_in_headers,
     )
+    server.middleware[:] = [one for one in server.middleware if type(one).__name__ != SDK_TELEMETRY]
     if face.apps:
         server.extensions[apps.EXTENSION] = {}
     pages = types.PaginatedRequestParams
@@ -142,7 +149,9 @@ def _guarded(handler: Handler) -> Handler:
 
     async def answer(context: Context, params: Any) -> dict[str, Any]:
         try:
-            return await handler(context, params)
+            if switch.recorder is None:
+                return await handler(context, params)
+            return await _traced(handler, context, params)
         except MCPError:
             raise
         except Exception:
@@ -150,6 +159,20 @@ def _guarded(handler: Handler) -> Handler:
             raise MCPError(code=types.INTERNAL_ERROR, message="the server failed; its log says how") from None
 
     return answer
+
+
+async def _traced(handler: Handler, context: Context, params: Any) -> dict[str, Any]:
+    """``handler``'s answer, as part of the trace that the request names. (A call's span is its episode's to make.)"""
+    token = CURRENT.set(caller((context.params or {}).get("_meta"), "mcp"))
+    try:
+        if context.method == "tools/call":
+            return await handler(context, params)
+        with section(context.method, Kind.SERVER) as span:
+            if span is not None:
+                span.note({"mcp.method.name": context.method})
+            return await handler(context, params)
+    finally:
+        CURRENT.reset(token)
 
 
 def _client(context: Context, meta: Any) -> Any:

@@ -1,0 +1,72 @@
+"""What a span is here: a few constants that many spans share, and the little that is each one's own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from mcpgym.telemetry.context import Context
+
+Value = str | bool | int | float | tuple[str, ...]
+Attributes = Mapping[str, Value]
+
+
+class Kind(IntEnum):
+    """OTLP's numbers of the kinds of spans."""
+
+    INTERNAL = 1
+    SERVER = 2
+    CLIENT = 3
+
+
+class Shape:
+    """What all spans of one kind have in common: made once, encoded once.
+
+    Args:
+        name: the spans' name.
+        kind: see :class:`Kind`.
+        attributes: of every such span.
+        failed: whether their status is an error. (A status has a description in OpenTelemetry; ours never has.)
+    """
+
+    __slots__ = ("attributes", "encoded", "failed", "kind", "name")
+
+    def __init__(self, name: str, kind: Kind, attributes: Attributes, *, failed: bool = False) -> None:
+        self.name, self.kind, self.attributes, self.failed = name, kind, attributes, failed
+        self.encoded: bytes | None = None
+
+
+class Owner:
+    """What all spans of one episode have in common: its name, and its own span where they are in other traces."""
+
+    __slots__ = ("attributes", "encoded", "encoded_link", "span")
+
+    def __init__(self, attributes: Attributes, span: Context) -> None:
+        self.attributes, self.span = attributes, span
+        self.encoded: bytes | None = None
+        self.encoded_link: bytes | None = None
+
+
+class Ended(NamedTuple):
+    """A span that is over. Times are in nanoseconds since 1970."""
+
+    trace: bytes
+    span: bytes
+    parent: Context | None
+    start: int
+    end: int
+    shape: Shape
+    owner: Owner | None = None
+    attributes: Attributes | None = None
+
+    @property
+    def linked(self) -> bool:
+        """Whether the span is in another trace than the episode's, and so refers to it by a link."""
+        return self.owner is not None and self.owner.span.trace != self.trace
+
+
+def digest(token: str) -> str:
+    """The public name of an episode: the same for its spans and log lines, and no way back to its token."""
+    return hashlib.sha256(b"mcpgym episode\0" + token.encode()).hexdigest()[:12]

@@ -1,0 +1,163 @@
+"""What is told of one episode while it is played: spans, and lines in the log. Made only where somebody asked."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from mcpgym.telemetry import switch
+from mcpgym.telemetry.context import CURRENT, Context, new_span, new_trace
+from mcpgym.telemetry.sections import Section
+from mcpgym.telemetry.spans import Ended, Kind, Owner, Shape, Value, digest
+
+if TYPE_CHECKING:
+    from mcpgym.calls import CallRecord
+    from mcpgym.episode import Episode
+    from mcpgym.rewards import Score
+    from mcpgym.telemetry.recorder import Recorder
+
+events = logging.getLogger("mcpgym.events")
+_UNKNOWN = "_unknown"
+"""In place of a tool's name that is none: a policy may have written anything there."""
+
+
+class Watch:
+    """What is told of ``episode``: by its ``called``, ``scoring``, ``scored`` and ``closed``."""
+
+    __slots__ = ("_episode", "_owner", "_parent", "_recorder", "_started", "name")
+
+    def __init__(self, episode: Episode, recorder: Recorder | None) -> None:
+        self._episode, self._recorder = episode, recorder
+        self.name = digest(episode.token)
+        self._started = time.time_ns()
+        self._owner: Owner | None = None
+        self._parent: Context | None = None
+        if recorder is not None:
+            self._begin(recorder)
+        if switch.events:
+            self._log("episode_opened", task=episode.task.id)
+
+    def _begin(self, recorder: Recorder) -> None:
+        caller = CURRENT.get()
+        self._parent = caller if caller is not None and caller.trace else recorder.outside()
+        trace = new_trace() if self._parent is None else self._parent.trace
+        sampled = recorder.samples(self._parent, trace, "episode")
+        self._owner = Owner({"mcpgym.episode": self.name}, Context(trace, new_span(), sampled))
+
+    def called(self, record: CallRecord) -> None:
+        """A call was answered."""
+        if self._owner is not None and self._recorder is not None:
+            self._call_ended(self._recorder, self._owner, record)
+        if switch.events:
+            known = record.name in self._episode.environment.tools
+            self._log(
+                "call",
+                tool=record.name if known else _UNKNOWN,
+                milliseconds=round(record.milliseconds, 3),
+                outcome="error" if record.is_error else "ok",
+            )
+
+    def _call_ended(self, recorder: Recorder, owner: Owner, record: CallRecord) -> None:
+        caller = CURRENT.get()
+        if caller is not None and caller.trace:
+            parent, way = caller, caller.way
+            sampled = parent.sampled if not parent.remote else recorder.samples(parent, parent.trace, "tools/call")
+        else:
+            parent, way, sampled = owner.span, "" if caller is None else caller.way, owner.span.sampled
+        if not sampled:
+            return
+        environment = self._episode.environment
+        shape = recorder.shapes.get((environment.name, record.name, record.is_error, way))
+        if shape is None:
+            name = record.name if record.name in environment.tools else _UNKNOWN
+            key = (environment.name, name, record.is_error, way)
+            shape = recorder.shapes.get(key) or recorder.shapes.setdefault(key, _call_shape(*key))
+        end = time.time_ns()
+        start = end - int(record.milliseconds * 1e6)
+        recorder.end(Ended(parent.trace, new_span(), parent, start, end, shape, owner))
+
+    def section(self, name: str) -> Section | None:
+        """A span of this episode around a ``with`` block."""
+        if self._recorder is None or self._owner is None:
+            return None
+        return EpisodeSection(self._recorder, name, self._owner)
+
+    def scored(self, score: Score) -> None:
+        """The episode was scored."""
+        if switch.events:
+            self._log("episode_scored", score=score.total, outcome="incomplete" if score.total is None else "ok")
+
+    def closed(self, why: str) -> None:
+        """The episode has ended."""
+        episode, reason = self._episode, why.split(" ")[0]
+        if self._owner is not None and self._recorder is not None and self._owner.span.sampled:
+            own: dict[str, Value] = {
+                "mcpgym.task": episode.task.id,
+                "mcpgym.split": episode.task.split,
+                "mcpgym.calls": len(episode.calls),
+                "mcpgym.stop_reason": episode.stop_reason or "",
+                "mcpgym.ended": reason,
+            }
+            key = (episode.environment.name, episode.failure is not None)
+            shape = self._recorder.shapes.get(key)
+            if shape is None:
+                shape = self._recorder.shapes[key] = _episode_shape(episode, failed=key[1])
+            span = self._owner.span
+            ended = Ended(span.trace, span.span, self._parent, self._started, time.time_ns(), shape, self._owner, own)
+            self._recorder.end(ended)
+        if switch.events:
+            outcome = "failed" if episode.failure is not None else episode.stop_reason or reason
+            self._log("episode_ended", calls=len(episode.calls), ended=reason, outcome=outcome)
+
+    def _log(self, event: str, **fields: Any) -> None:
+        about = {"episode": self.name, "environment": self._episode.environment.name, **fields}
+        events.info(event, extra={"event": about})
+
+
+class EpisodeSection(Section):
+    """A section whose parent is the episode's span where no caller named one."""
+
+    def __init__(self, recorder: Recorder, name: str, owner: Owner) -> None:
+        super().__init__(recorder, name, Kind.INTERNAL, shared=False, owner=owner)
+
+    def __enter__(self) -> Section:
+        current = CURRENT.get()
+        if current is not None and current.trace:
+            return super().__enter__()
+        assert self.owner is not None
+        self._before = CURRENT.set(self.owner.span)
+        return super().__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        super().__exit__(*exception)
+        if (before := getattr(self, "_before", None)) is not None:
+            CURRENT.reset(before)
+
+
+def watch(episode: Episode) -> Watch | None:
+    """What is told of ``episode``; None where nobody asked."""
+    if switch.recorder is None and not switch.events:
+        return None
+    return Watch(episode, switch.recorder)
+
+
+def _call_shape(environment: str, tool: str, is_error: bool, way: str) -> Shape:
+    about: Mapping[str, Value] = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": tool,
+        "mcpgym.environment": environment,
+        **({"error.type": "tool_error"} if is_error else {}),
+    }
+    if way != "mcp":
+        return Shape(f"execute_tool {tool}", Kind.SERVER if way else Kind.INTERNAL, about, failed=is_error)
+    return Shape(f"tools/call {tool}", Kind.SERVER, {"mcp.method.name": "tools/call", **about}, failed=is_error)
+
+
+def _episode_shape(episode: Episode, *, failed: bool) -> Shape:
+    made = episode.environment
+    about: dict[str, Value] = {"mcpgym.environment": made.name, "mcpgym.environment.version": made.version}
+    if failed:
+        about["error.type"] = "environment"
+    return Shape(f"episode {made.name}", Kind.INTERNAL, about, failed=failed)
