@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from copy import copy
+from enum import StrEnum
 from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +28,14 @@ from mcpgym_clients import (
 from mcpgym_clients.command_options import Configuration, Index, SecretFile, Server, Split, TaskId
 from mcpgym_clients.failures import FAILURE, INTERRUPTED, USAGE, UsageProblem, explain, fail
 from mcpgym_clients.starting import work_begins
+
+
+class LogFormat(StrEnum):
+    """How ``serve`` writes its log."""
+
+    TEXT = "text"
+    JSON = "json"
+
 
 app = typer.Typer(
     name="mcpgym",
@@ -140,6 +149,9 @@ def serve(
     no_fast_lane: Annotated[
         bool, typer.Option("--no-fast-lane", help="Answer every request through the SDK (slower, same answers).")
     ] = False,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="json: an object a line, with every episode and call; no secrets, no texts.")
+    ] = LogFormat.TEXT,
     fastmcp: own_server_commands.FastMCP = None,
     tasks: own_server_commands.Tasks = None,
     rewards: own_server_commands.Rewards = None,
@@ -174,6 +186,7 @@ def serve(
             idle_seconds=idle_seconds,
             episode_urls_only=episode_urls_only,
             fast_lane=not no_fast_lane,
+            json_log=log_format is LogFormat.JSON,
         )
     )
     raise typer.Exit(code)

@@ -15,6 +15,7 @@ from typing import Any
 
 from mcpgym import __version__
 from mcpgym.environment import Environment
+from mcpgym.telemetry.settings import telemetry
 from mcpgym_clients.agents.shielding import shielded
 from mcpgym_clients.arena import Arena, open_arena, require_tasks
 from mcpgym_clients.console import escaped, out, talk, warn
@@ -278,7 +279,8 @@ def run(options: EvalOptions) -> int:
         return evaluation
 
     try:
-        asyncio.run(_evaluate(options, begin))
+        with telemetry("mcpgym-eval"):
+            asyncio.run(_evaluate(options, begin))
     except (KeyboardInterrupt, asyncio.CancelledError):
         if evaluation is None:
             return INTERRUPTED

@@ -16,12 +16,14 @@ from mcpgym.control_plane.secret import forget_secret, take_secret
 from mcpgym.episodes import Episodes, Limits
 from mcpgym.registry import environment_class, environment_names, load_environment
 from mcpgym.stopping import Stopping
+from mcpgym.telemetry.settings import telemetry
 from mcpgym_clients.console import talk, warn
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.options import parse_config
 from mcpgym_clients.signing import own_signer
 
 if TYPE_CHECKING:
+    from mcpgym.serving import Serving
     from mcpgym.wire.stdio import Wire
 
 
@@ -47,6 +49,7 @@ class ServeOptions:
     idle_seconds: float | None
     episode_urls_only: bool
     fast_lane: bool
+    json_log: bool = False
 
 
 def run(options: ServeOptions) -> int:
@@ -56,12 +59,22 @@ def run(options: ServeOptions) -> int:
         UsageProblem, ConfigurationError: options contradict each other, or something named is not there.
     """
     _refuse_contradictions(options)
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    if options.json_log:
+        from mcpgym.json_lines import log_as_json
+
+        log_as_json()
+    else:
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    with telemetry("mcpgym-serve"):
+        return _run(options)
+
+
+def _run(options: ServeOptions) -> int:
     if options.stdio:
         from mcpgym.wire.stdio import Wire
 
         forget_secret()  # nothing here asks for it
-        if sys.stdin is not None and sys.stdin.isatty():
+        if sys.stdin is not None and sys.stdin.isatty() and not options.json_log:
             talk().print("This speaks MCP on standard input and output, to a client that starts it. Ctrl-C stops it.")
         wire = Wire()  # before any environment is imported: whatever it prints then is no protocol
         return Stopping().run(lambda stopping: _serve_stdio(options, load(options), wire, stopping))
@@ -69,9 +82,10 @@ def run(options: ServeOptions) -> int:
     signer = own_signer(options.signing_key)
     episodes = load(options)
     if options.host not in LOOPBACK:
-        warn(
+        _warn(
+            options,
             f"--host {options.host} lets other machines play here; players need no password, only the address. "
-            "The control plane stays on this machine."
+            "The control plane stays on this machine.",
         )
     from mcpgym.serving import run_server
 
@@ -86,7 +100,23 @@ def run(options: ServeOptions) -> int:
         bare=not options.episode_urls_only,
         allowed_hosts=options.allowed_hosts,
         signer=signer,
+        announce=_announce_as_json if options.json_log else None,
     )
+
+
+def _announce_as_json(server: Serving) -> None:
+    about = {"url": server.url, "control": server.control_url, "environments": list(server.episodes.environments)}
+    if server.secret_is_new:  # which is for one person's eyes, and no log's
+        about["hint"] = "its secret was made for this run and is not shown: set MCPGYM_CONTROL_SECRET, or --secret-file"
+    logging.getLogger("mcpgym.events").info("serving", extra={"event": about})
+
+
+def _warn(options: ServeOptions, sentence: str) -> None:
+    """A warning of ours, with nothing of an episode in it, in the form that the log has."""
+    if options.json_log:
+        logging.getLogger("mcpgym.events").warning("warning", extra={"event": {"message": sentence}})
+    else:
+        warn(sentence)
 
 
 def load(options: ServeOptions) -> Episodes:
@@ -105,7 +135,7 @@ def load(options: ServeOptions) -> Episodes:
         except Exception as error:
             if options.environments:
                 raise
-            warn(f"not served: {error}")
+            _warn(options, f"not served: {error}")
             continue
         if cls.name in wanted:
             raise UsageProblem(f"{cls.name} is named twice")
@@ -120,7 +150,7 @@ def load(options: ServeOptions) -> Episodes:
         except Exception as error:
             if options.environments or config[name]:
                 raise
-            warn(f"not served: {name}: {error}")
+            _warn(options, f"not served: {name}: {error}")
     limits = Limits(live=options.max_episodes)
     if options.idle_seconds is not None:
         limits = replace(limits, idle_seconds=options.idle_seconds)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcpgym.telemetry.settings import telemetry
 from mcpgym_clients.console import escaped, out, talk
 from mcpgym_clients.failures import FAILURE, CommandFailed, UsageProblem
 from mcpgym_clients.training_progress import TrainingProgress
@@ -49,7 +50,7 @@ def run(options: TrainOptions) -> int:
         torch.set_num_threads(1)
     recipe, folder = _what(options)
     talk().print(f"training in [bold]{escaped(folder)}[/bold]; interrupted, it goes on with --resume {escaped(folder)}")
-    with TrainingProgress(recipe) as progress:
+    with TrainingProgress(recipe) as progress, telemetry("mcpgym-train"):
         try:
             outcome = Pipeline(recipe, folder, progress.report).run()
         except TrainingStopped as error:

@@ -22,6 +22,7 @@ from mcpgym.errors import ConfigurationError
 from mcpgym.metrics import LoopLag, Metrics
 from mcpgym.stopping import Stopping
 from mcpgym.telemetry import switch
+from mcpgym.telemetry.settings import end
 from mcpgym.wire import player_app
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 2.0
 """How long calls in flight may take to finish once the server stops; then their episodes end, and they answer that."""
+LAST_SECONDS = 1.0
+"""How long telemetry may take to go out when the process is ended at once."""
 END_SECONDS = 5.0
 """How long environments may take to release their states once the server stops."""
 
@@ -129,7 +132,7 @@ async def serving(
 def run_server(episodes: Episodes, **options: Any) -> int:
     """Serve ``episodes`` until SIGINT or SIGTERM, as a program's whole work, and return its exit code.
 
-    Where to connect is said on standard error; the secret only if it is new.
+    Where to connect is said on standard error; the secret only if it is new. (Or by ``announce``, where it is given.)
 
     The first signal ends it in order, within seconds; a second one at once. Where a tool's thread is stuck and would
     keep the process alive, the process is ended here and this function does not return.
@@ -146,11 +149,12 @@ def run_server(episodes: Episodes, **options: Any) -> int:
     """
     _allow_many_connections()
     options["secret"] = take_secret(options.get("secret"), options.pop("secret_file", None))
+    announce = options.pop("announce", None) or announce_server
 
     async def serve(stopping: Stopping) -> None:
         async with serving(episodes, **options) as server:
-            stopping.last_rites.append(server.control_listener.remove_file)
-            announce_server(server)
+            stopping.last_rites += [server.control_listener.remove_file, lambda: end(LAST_SECONDS)]
+            announce(server)
             await stopping.wait()
 
     return Stopping().run(serve)

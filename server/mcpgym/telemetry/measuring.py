@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,8 @@ from mcpgym.tally import BOUNDS
 if TYPE_CHECKING:
     from mcpgym.episodes import Episodes
     from mcpgym.metrics import LoopLag
+
+logger = logging.getLogger(__name__)
 
 DURATION = "mcpgym.tool_call.duration"
 
@@ -81,9 +85,17 @@ class Measuring:
         """Export what there is."""
         self._provider.force_flush(5_000)
 
-    def shutdown(self) -> None:
-        """Export a last time, and end."""
-        self._provider.shutdown(5_000)
+    def shutdown(self, seconds: float) -> None:
+        """Export a last time, within ``seconds``, and end."""
+        last = threading.Thread(target=self._shut_down, name="mcpgym telemetry end", daemon=True)
+        last.start()
+        last.join(seconds)  # the SDK's own limit does not hold while a backend is tried again
+
+    def _shut_down(self) -> None:
+        try:
+            self._provider.shutdown(5_000)
+        except Exception as error:
+            logger.warning("the last metrics could not be exported: %s", type(error).__name__)
 
     def _durations(self) -> Metric | None:
         points = []

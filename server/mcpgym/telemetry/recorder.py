@@ -34,8 +34,6 @@ MAX_QUEUE = 16_384
 MAX_BATCH = 2_048
 """More than the SDK's 512: a request costs a collector and us the same whatever is in it."""
 DELAY_SECONDS = 5.0
-SHUTDOWN_SECONDS = 5.0
-"""How long a backend may take for what is left at the end."""
 COMPLAIN_SECONDS = 60.0
 
 
@@ -109,7 +107,7 @@ class Recorder:
         """Export what there is; returns when it has been tried."""
         self._export(all_of_it=True)
 
-    def shutdown(self, seconds: float = SHUTDOWN_SECONDS) -> None:
+    def shutdown(self, seconds: float) -> None:
         """Export what is left, within ``seconds``, and end."""
         self._over.set()
         self._wake.set()

@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 EXTRA = "pip install 'mcpgym[otel]'"
 _OTLP = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
+SHUTDOWN_SECONDS = 5.0
+"""How long a backend may take for what is left at the end."""
 Signal = Literal["traces", "metrics"]
 
 
@@ -89,14 +91,14 @@ def begin(
         switch.measuring = Measuring(metrics, resource)
 
 
-def end() -> None:
-    """Export what is left, within seconds, and switch telemetry off."""
+def end(seconds: float = SHUTDOWN_SECONDS) -> None:
+    """Export what is left, within about ``seconds``, and switch telemetry off."""
     recorder, switch.recorder = switch.recorder, None
     measuring, switch.measuring = switch.measuring, None
     if recorder is not None:
-        recorder.shutdown()
+        recorder.shutdown(seconds)
     if measuring is not None:
-        measuring.shutdown()
+        measuring.shutdown(seconds)
 
 
 def flush() -> None:
