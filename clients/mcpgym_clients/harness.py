@@ -10,7 +10,8 @@ from mcpgym_clients.eval_options import LOOP
 from mcpgym_rl.policies import ENDPOINTS
 from mcpgym_rl.traces import Trace
 
-_AGENT = re.compile(r"agent:(?P<name>[^()]+)(?:\((?P<model>.*)\))?", re.DOTALL)
+_AGENT = "agent:"
+"""What the name of a policy begins with that is an agent product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,13 @@ def harness_of(traces: Sequence[Trace]) -> Harness | None:
     first = next((trace for trace in traces if trace.schema_hash), None)
     if first is None:
         return None
-    found = _AGENT.fullmatch(first.policy)
-    if found is None:
+    if not first.policy.startswith(_AGENT):
         return Harness(LOOP, _model(first.policy))
+    whole = first.policy.removeprefix(_AGENT)
+    named = next((str(trace.agent["name"]) for trace in traces if trace.agent.get("name")), whole.partition("(")[0])
+    model = whole.removeprefix(named)  # in parentheses, which a name may have too
     versions = {str(trace.agent["version"]) for trace in traces if trace.agent.get("version")}
-    return Harness(found["name"], found["model"], " and ".join(sorted(versions)) or None)
+    return Harness(named, model[1:-1] or None, " and ".join(sorted(versions)) or None)
 
 
 def _model(policy: str) -> str:

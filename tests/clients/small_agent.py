@@ -1,6 +1,7 @@
 """Agents of a few lines, honest and hostile: ``small_agent.py MODE URL NOTES``; what one finds out it appends to NOTES.
 
-They run as a brought agent does: ``--agent 'command:python small_agent.py MODE {url} NOTES'``.
+They run as a brought agent does: ``--agent 'command:python -I -S small_agent.py MODE {url} NOTES'`` (so they start at
+once).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+LEAN = ("-I", "-S")
 ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "small agent", "version": "1"},
@@ -97,15 +99,21 @@ def leaves(url: str) -> None:
             os.setsid()
             if os.fork() == 0:
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-                os.execve(sys.executable, [sys.executable, __file__, "sleeps", url, sys.argv[3]], {})
+                os.execve(sys.executable, [sys.executable, *LEAN, __file__, "sleeps", url, sys.argv[3]], {})
             os._exit(0)
     shut = Path.home() / "a" / "b"
     shut.mkdir(parents=True)
     (shut / "file").write_text("x")
     shut.parent.chmod(0)
     note(home=str(Path.home()))
-    time.sleep(1.0)  # until they are there
+    wait_for_notes("pid", 3)
     print("gone")
+
+
+def wait_for_notes(of: str, count: int) -> None:
+    """Wait until those that were started have written."""
+    while not Path(sys.argv[3]).exists() or Path(sys.argv[3]).read_text().count(f'"{of}"') < count:
+        time.sleep(0.02)
 
 
 def sleeps(url: str) -> None:
@@ -118,8 +126,8 @@ def kills(url: str) -> None:
     keeper = os.getppid()
     if b"keeper.py" not in Path(f"/proc/{keeper}/cmdline").read_bytes():
         sys.exit("this is for a keeper, and that is none")
-    subprocess.Popen([sys.executable, __file__, "sleeps", url, sys.argv[3]], start_new_session=True)
-    time.sleep(1.0)
+    subprocess.Popen([sys.executable, *LEAN, __file__, "sleeps", url, sys.argv[3]], start_new_session=True)
+    wait_for_notes("pid", 1)
     os.kill(keeper, signal.SIGKILL)
     time.sleep(600)
 
@@ -158,5 +166,4 @@ def pries(url: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.pop(0)
     globals()[sys.argv[1]](sys.argv[2])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -11,14 +13,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from tests.clients.small_agent import LEAN
 
-from mcpgym_clients.agents import playing, process
+from mcpgym_clients.agents import making, places, playing, process
+from mcpgym_clients.agents.contract import Start
+from mcpgym_clients.agents.programs import version_of
 from mcpgym_clients.agents.shielding import PASSED_ON
+from mcpgym_clients.cli import main
+from mcpgym_clients.harness import harness_of
 from mcpgym_rl.traces import Trace, read_traces
 
 AGENT = Path(__file__).with_name("small_agent.py")
@@ -35,7 +43,12 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("MCPGYM_CONTROL_SECRET", SECRET)
     yield notes
     assert living(notes) == []
-    assert list(temporary.glob("mcpgym-agent-*")) == []
+    assert left(notes) == []
+
+
+def left(notes: Path) -> list[Path]:
+    """The folders of agents that are there."""
+    return sorted((notes.parent / "tmp").glob("mcpgym-agent-*"))
 
 
 def living(notes: Path) -> list[str]:
@@ -52,7 +65,7 @@ def noted(notes: Path) -> list[dict[str, Any]]:
 
 
 def agent(mode: str, notes: Path) -> str:
-    return f"command:{shlex.join([sys.executable, str(AGENT), mode, '{url}', str(notes)])}"
+    return f"command:{shlex.join([sys.executable, *LEAN, str(AGENT), mode, '{url}', str(notes)])}"
 
 
 def evaluated(command: Callable, mode: str, notes: Path, *more: str, n: int = 1) -> tuple[int, str, list[Trace]]:
@@ -208,39 +221,182 @@ def test_what_cannot_be_is_refused_and_nothing_is_begun(command: Callable, words
     assert not Path("runs").exists()
 
 
-def test_loop_is_our_own(command: Callable) -> None:
-    assert command("eval", "tic-tac-toe", "--agent", "loop", "-p", "random", "-n", "2", "--out", "a")[0] == 0
-    assert command("eval", "tic-tac-toe", "-p", "random", "-n", "2", "--out", "b")[0] == 0
-    assert [trace.fingerprint for trace in read_traces("a/traces.jsonl")] == [
-        trace.fingerprint for trace in read_traces("b/traces.jsonl")
-    ]
+def test_loop_is_our_own_and_its_files_are_the_same_but_for_times(command: Callable) -> None:
+    words = ["eval", "tic-tac-toe", "-p", "random", "-n", "2", "--no-exact"]
+    assert command(*words, "--agent", "loop", "--out", "a")[0] == 0
+    assert command(*words, "--out", "b")[0] == 0
+    times = (
+        r'"(?:seconds|milliseconds|number)": ?[\d.e-]+|"(?:started|opened|scored|episode|series|signature)": ?"[^"]*"'
+    )
+    made = {
+        place: {
+            file.name: sorted(re.sub(times, "", file.read_text()).splitlines())
+            for file in Path(place).iterdir()
+            if not file.name.startswith(".")
+        }
+        for place in "ab"
+    }
+    assert {"run.json", "summary.json", "traces.jsonl"} <= set(made["a"])
+    assert made["a"] == made["b"]
+
+
+def begun(folder: Path, *words: str) -> int:
+    """The command line at work in ``folder``, in a process of its own that need not import everything anew; its id."""
+    child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            os.chdir(folder)
+            code = main(words)
+        finally:
+            os._exit(code)
+    return child
+
+
+def ended(child: int) -> int:
+    """The exit code of a process that ends within 30 s."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        gone, status = os.waitpid(child, os.WNOHANG)
+        if gone:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    raise AssertionError("it did not end")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
 def test_when_the_run_is_stopped_nothing_of_its_agents_is_left(alone: Path, how: signal.Signals) -> None:
     words = ["eval", "tic-tac-toe", "--agent", agent("deaf", alone), "-n", "3", "--concurrency", "3", "--out", "run"]
-    running = subprocess.Popen(
-        [sys.executable, "-m", "mcpgym_clients", *words],
-        cwd=alone.parent,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    running = begun(alone.parent, *words)
     until = time.monotonic() + 60
     while len(noted(alone)) < 6 and time.monotonic() < until:
         time.sleep(0.05)
-    running.send_signal(how)
-    running.communicate(timeout=30)
-    until = time.monotonic() + 15
-    while living(alone) and time.monotonic() < until:
-        time.sleep(0.1)
+    with places.workplace() as ours:
+        os.kill(running, how)
+        code = ended(running)
+        until = time.monotonic() + 15
+        while living(alone) and time.monotonic() < until:
+            time.sleep(0.1)
+        if how is signal.SIGKILL:
+            assert len(left(alone)) == 4, "nobody was there to remove them"
+            places.remove_abandoned()  # as the next run does
+        assert left(alone) == [ours.root]
     if how is not signal.SIGKILL:
-        assert running.returncode == 130
+        assert code == 130
         assert {trace.stop_reason for trace in read_traces(alone.parent / "run" / "traces.jsonl")} == {"cancelled"}
-        return
-    for folder in (alone.parent / "tmp").glob("mcpgym-agent-*"):  # nobody was left to remove them
-        assert psutil.Process(running.pid).status() == psutil.STATUS_ZOMBIE if psutil.pid_exists(running.pid) else True
-        subprocess.run(["find", str(folder), "-delete"], check=True)
+
+
+def test_one_that_is_stopped_while_it_is_made_is_ended(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = asyncio.create_subprocess_exec
+
+    async def stopped(*command: str, **options: Any) -> None:
+        process = await made(*command, **options)
+        while not noted(alone):
+            await asyncio.sleep(0.02)
+        process.kill()  # as asyncio does then: with the keeper's, not with the agent's
+        raise asyncio.CancelledError
+
+    async def never() -> bool:
+        return False
+
+    async def start() -> None:
+        with places.workplace() as place:
+            await process.run(Start([sys.executable, *LEAN, str(AGENT), "deaf", "", str(alone)]), place, None, never)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", stopped)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(start())
+    assert living(alone) == []
+
+
+def test_no_warning_is_printed_of_a_process_that_ended(
+    alone: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wait = os.waitpid
+
+    def slowly(pid: int, options: int) -> tuple[int, int]:
+        time.sleep(0.1)
+        return wait(pid, options)
+
+    monkeypatch.setattr(os, "waitpid", slowly)
+    assert asyncio.run(version_of(["echo", "a 1.25.0 b"])) == "1.25.0"
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
+
+
+def test_an_endpoint_that_never_answers_a_product_leaves_the_episode_unscored(
+    command: Callable, alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claude Code asks again for minutes, and tells of it: what 2.1.332 prints, from a program of its name."""
+    retry = {"type": "system", "subtype": "api_retry", "error_status": 401, "error": "authentication_failed"}
+    program = alone.parent / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(
+        "#!/bin/sh\n"
+        '[ "$1" = --version ] && echo "2.1.332 (Claude Code)" && exit\n'
+        """echo '{"type": "system", "subtype": "init", "claude_code_version": "2.1.332"}'\n"""
+        f"echo '{json.dumps(retry)}'\n"
+        "exec sleep 600\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-tests-123")
+    words = ["eval", "tic-tac-toe", "--agent", "claude-code", "-p", "m@http://127.0.0.1:9", "-n", "1"]
+    code, _, err = command(*words, "--timeout", "0.7")
+    assert code == 1
+    said = " ".join(err.split())
+    assert (
+        "its endpoint answered 401 (authentication_failed), until the time limit (is ANTHROPIC_API_KEY right?)" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "agent", "model"),
+    [
+        ("command:a b (2).py", "agent:command:a b (2).py(m (x))", "command:a b (2).py", "m (x)"),
+        ("command:a(2)", "agent:command:a(2)", "command:a(2)", None),
+        (None, "agent:codex(gpt-5)", "codex", "gpt-5"),
+    ],
+)
+def test_agents_of_odd_names_are_told_from_their_models(
+    name: str | None, policy: str, agent: str, model: str | None
+) -> None:
+    trace = Trace(**{field.name: None for field in fields(Trace)})  # type: ignore[arg-type]
+    trace = replace(trace, policy=policy, schema_hash="x", agent={} if name is None else {"name": name})
+    found = harness_of([trace])
+    assert found is not None
+    assert (found.agent, found.model) == (agent, model)
+
+
+TOLD = {
+    "claude-code": (
+        [{"type": "system", "subtype": "init"}, {"type": "system", "subtype": "api_retry", "error_status": 529}],
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": "a"}]}},
+    ),
+    "codex": (
+        [{"type": "thread.started", "thread_id": "t"}, {"type": "error", "message": "stream disconnected; again 1/5"}],
+        {"type": "item.completed", "item": {"type": "agent_message", "text": "a"}},
+    ),
+    "gemini": ([{"type": "init"}], {"type": "message", "role": "assistant", "content": "a"}),
+    "openai-agents": ([{"type": "init"}], {"type": "turn", "text": "a", "calls": []}),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_product_s_endpoint_has_answered_once_the_product_tells_of_an_answer(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(variable, "k")
+    product = making._product(name, "m", Path(sys.executable) if name == "openai-agents" else None)
+    before, answer = TOLD[name]
+    lines = [json.dumps(event).encode() + b"\n" for event in (*before, answer, {"type": "turn.completed"})]
+    assert product.read(b"".join(lines[:-2])).unanswered is not None
+    said = product.read(b"".join(lines))
+    assert (said.unanswered, said.failure, said.everybody) == (None, None, False)
+    assert [step.text for step in said.steps] == ["a"]
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="takes another user's place")

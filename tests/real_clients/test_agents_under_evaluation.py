@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-import os
 import re
 import shutil
-import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from tests.real_clients.claude_code import bundled
 from tests.real_clients.fake_endpoints import FakeEndpoints
 from tests.real_clients.fake_messages_api import Block, FakeMessagesAPI, calls, results, says
 
+from mcpgym_clients import console
+from mcpgym_clients.cli import main
 from mcpgym_rl.traces import read_traces
 
 pytestmark = pytest.mark.slow
 KEY = "a-key-of-the-tests"
+Api = TypeVar("Api", FakeMessagesAPI, FakeEndpoints)
 
 
 def first_free_cell(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Sequence[Block]:
@@ -34,19 +37,38 @@ def first_free_cell(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mappi
     return [thought, calls(name, {"position": int(free[0]) if free else 4}, len(got) + 1)]
 
 
-async def mcpgym(folder: Path, *words: str) -> str:
-    """What the command printed; it ends with 0."""
-    keys = dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"), KEY)
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "mcpgym_clients", *words),
-        cwd=folder,
-        env={**os.environ, **keys, "COLUMNS": "140", "TERM": "dumb"},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    assert process.returncode == 0, (out.decode(), err.decode())
-    return out.decode()
+@pytest.fixture
+def mcpgym(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run the command line in this process, in an empty folder: what it printed; it ends with 0."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    monkeypatch.setenv("COLUMNS", "140")
+    console._console.cache_clear()
+
+    def run(*words: str) -> str:
+        code = main(words)
+        printed = capfd.readouterr()
+        assert code == 0, printed
+        return printed.out
+
+    return run
+
+
+@contextlib.contextmanager
+def served(api: Api) -> Iterator[Api]:
+    """A fake API at work in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(api.__aenter__(), loop).result(30)
+    try:
+        yield api
+    finally:
+        asyncio.run_coroutine_threadsafe(api.__aexit__(), loop).result(30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 def whole_games(folder: Path, agent: str, version: str, count: int) -> None:
@@ -66,18 +88,17 @@ def whole_games(folder: Path, agent: str, version: str, count: int) -> None:
 
 
 @pytest.mark.skipif(bundled() is None, reason="claude-agent-sdk brings no Claude Code for this machine")
-def test_claude_code_plays_and_is_told_apart_from_our_loop_with_the_same_model(tmp_path: Path) -> None:
-    async def play() -> tuple[str, list[dict[str, Any]]]:
-        async with FakeMessagesAPI(first_free_cell) as api:
-            model = ["-p", f"anthropic:claude-sonnet-4-5@{api.address}", "-n", "3"]
-            await mcpgym(tmp_path, "eval", "tic-tac-toe", "--agent", "claude-code", *model, "--out", "product")
-            products = list(api.requests)
-            await mcpgym(tmp_path, "eval", "tic-tac-toe", "--agent", "loop", *model, "--out", "loop")
-        await mcpgym(tmp_path, "replay", "product")
-        await mcpgym(tmp_path, "verify", "product")
-        return await mcpgym(tmp_path, "compare", "loop", "product", "--json", "c.json"), products
-
-    said, requests = asyncio.run(play())
+def test_claude_code_plays_and_is_told_apart_from_our_loop_with_the_same_model(
+    mcpgym: Callable[..., str], tmp_path: Path
+) -> None:
+    with served(FakeMessagesAPI(first_free_cell)) as api:
+        model = ["-p", f"anthropic:claude-sonnet-4-5@{api.address}", "-n", "3"]
+        mcpgym("eval", "tic-tac-toe", "--agent", "claude-code", *model, "--out", "product")
+        requests = list(api.requests)
+        mcpgym("eval", "tic-tac-toe", "--agent", "loop", *model, "--out", "loop")
+    mcpgym("replay", "product")
+    mcpgym("verify", "product")
+    said = mcpgym("compare", "loop", "product", "--json", "c.json")
     whole_games(tmp_path / "product", "claude-code", r"2\.", 3)
     assert {tool["name"] for asked in requests for tool in asked["tools"]} == {"mcp__environment__play"}
     assert "the model is claude-sonnet-4-5 in both" in " ".join(said.split())
@@ -91,15 +112,11 @@ def test_claude_code_plays_and_is_told_apart_from_our_loop_with_the_same_model(t
 
 
 @pytest.mark.skipif(find_spec("agents") is None, reason="openai-agents is not installed")
-def test_openai_agents_plays(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with FakeEndpoints() as api:
-            model = f"openai-responses:gpt-5@{api.address}/v1"
-            words = ["--agent", "openai-agents", "-p", model, "-n", "2", "--out", "run"]
-            await mcpgym(tmp_path, "eval", "tic-tac-toe", *words)
-
-    asyncio.run(play())
-    whole_games(tmp_path / "run", "openai-agents", r"0\.", 2)
+def test_openai_agents_plays(mcpgym: Callable[..., str], tmp_path: Path) -> None:
+    with served(FakeEndpoints()) as api:
+        words = ["--agent", "openai-agents", "-p", f"openai-responses:gpt-5@{api.address}/v1", "-n", "1"]
+        mcpgym("eval", "tic-tac-toe", *words, "--out", "run")
+    whole_games(tmp_path / "run", "openai-agents", r"0\.", 1)
 
 
 @pytest.mark.parametrize(
@@ -107,16 +124,13 @@ def test_openai_agents_plays(tmp_path: Path) -> None:
     [("codex", "openai-responses:gpt-5-codex@{}/v1"), ("gemini", "gemini:gemini-2.5-flash@{}")],
     ids=["codex", "gemini"],
 )
-def test_a_command_line_from_npm_plays_where_it_is_installed(tmp_path: Path, agent: str, model: str) -> None:
+def test_a_command_line_from_npm_plays_where_it_is_installed(
+    mcpgym: Callable[..., str], tmp_path: Path, agent: str, model: str
+) -> None:
     if shutil.which(agent) is None:
         pytest.skip(f"{agent} is not installed")
-
-    async def play() -> list[dict[str, Any]]:
-        async with FakeEndpoints() as api:
-            words = ["--agent", agent, "-p", model.format(api.address), "-n", "2", "--out", "run"]
-            await mcpgym(tmp_path, "eval", "tic-tac-toe", *words)
-            return api.requests
-
-    requests = asyncio.run(play())
+    with served(FakeEndpoints()) as api:
+        words = ["--agent", agent, "-p", model.format(api.address), "-n", "2", "--out", "run"]
+        mcpgym("eval", "tic-tac-toe", *words)
     whole_games(tmp_path / "run", agent, r"0\.", 2)
-    assert "shell" not in json.dumps([asked["tools"] for asked in requests])
+    assert "shell" not in json.dumps([asked["tools"] for asked in api.requests])

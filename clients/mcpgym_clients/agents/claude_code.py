@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpgym_clients.agents.contract import CALL_SECONDS, SERVER, Ask, Said, Start, Step, Told
-from mcpgym_clients.agents.events import count, events, part, rows, text_of
+from mcpgym_clients.agents.events import NOTHING, count, events, part, rows, text_of
 from mcpgym_clients.agents.product import Product
 from mcpgym_clients.agents.programs import program, version_of
 from mcpgym_rl.policy import Usage
@@ -75,8 +75,11 @@ class ClaudeCode(Product):
             kind = event.get("type")
             if kind == "system" and event.get("subtype") == "init":
                 said.version, said.model = _text(event, "claude_code_version"), _text(event, "model")
+                said.unanswered = NOTHING
+            elif kind == "system" and event.get("subtype") == "api_retry":
+                said.unanswered = f"its endpoint answered {event.get('error_status')} ({text_of(event.get('error'))})"
             elif kind == "assistant" and not event.get("parent_tool_use_id"):
-                message = part(event, "message")
+                message, said.unanswered = part(event, "message"), None
                 uses[text_of(message.get("id"))] = _usage(part(message, "usage"))
                 for block in rows(message.get("content")):
                     if block.get("type") == "text":

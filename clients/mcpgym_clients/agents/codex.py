@@ -7,7 +7,7 @@ from typing import Any
 import tomlkit
 
 from mcpgym_clients.agents.contract import CALL_SECONDS, SERVER, Ask, Said, Start, Step, Told
-from mcpgym_clients.agents.events import count, events, part, text_of
+from mcpgym_clients.agents.events import NOTHING, count, events, part, text_of
 from mcpgym_clients.agents.product import Product
 from mcpgym_clients.agents.programs import program, version_of
 from mcpgym_rl.policy import Usage
@@ -81,14 +81,16 @@ class Codex(Product):
             match event.get("type"):
                 case "thread.started":
                     said.session = text_of(event.get("thread_id")) or None
+                    said.unanswered = NOTHING
                 case "item.completed":
-                    item = part(event, "item")
+                    item, said.unanswered = part(event, "item"), None
                     if item.get("type") == "agent_message":
                         said.steps.append(Step(text_of(item.get("text"))))
                     elif item.get("type") == "mcp_tool_call" and item.get("server") == SERVER:
                         said.steps.append(Step("", (Told(text_of(item.get("tool")), item.get("arguments")),)))
                 case "turn.completed":
                     said.usage = _usage(part(event, "usage"))
+                    said.failure, said.everybody = None, False  # it told of faults that it got over
                 case "turn.failed":
                     _fail(said, text_of(part(event, "error").get("message")))
                 case "error" if said.failure is None:

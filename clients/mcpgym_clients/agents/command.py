@@ -33,6 +33,7 @@ class AnyCommand:
 
     goes_on = False
     version: str | None = None
+    key: str | None = None
 
     def __init__(self, template: str, model: str | None = None, variables: Mapping[str, str] | None = None) -> None:
         try:

@@ -91,15 +91,17 @@ class Said:
     """All that a product told of itself in one start.
 
     ``failure`` is why it could not go on, where it says so itself, and ``everybody`` whether that would befall any
-    other episode too (its endpoint is gone). ``out_of_turns``: it stopped at a limit of its own. ``session`` names the
-    conversation. ``usage`` is of this start, or with ``in_all`` of the whole conversation, as ``usd`` is, what it says
-    that it cost.
+    other episode too (its endpoint is gone). ``unanswered`` is what it got from its endpoint instead of an answer, when
+    it last told of it; None once that has answered. ``out_of_turns``: it stopped at a limit of its own. ``session``
+    names the conversation. ``usage`` is of this start, or with ``in_all`` of the whole conversation, as ``usd`` is,
+    what it says that it cost.
     """
 
     steps: list[Step] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     failure: str | None = None
     everybody: bool = False
+    unanswered: str | None = None
     out_of_turns: bool = False
     session: str | None = None
     version: str | None = None
@@ -109,12 +111,14 @@ class Said:
 
 
 class Agent(Protocol):
-    """An agent product. ``secrets`` are the values that no trace and no message may show."""
+    """An agent product. ``secrets`` are the values that no trace and no message may show, ``key`` the name of the
+    variable that holds its API's key; None where it asks no API that is known."""
 
     name: str
     model: Model | None
     version: str | None
     secrets: Sequence[str]
+    key: str | None
     goes_on: bool
     """Whether a conversation can go on after the product's answer, when the environment has more to say."""
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from mcpgym_rl.policy import Usage
 
+NOTHING = "its endpoint answered nothing"
+"""What a product got from its endpoint that has told of no answer yet."""
+
 
 def events(printed: bytes) -> Iterator[dict[str, Any]]:
     """The lines that are objects of JSON, in order; whatever else there is, is passed over."""

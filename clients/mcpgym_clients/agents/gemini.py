@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from mcpgym_clients.agents.contract import CALL_SECONDS, SERVER, Ask, Said, Start, Step, Told
-from mcpgym_clients.agents.events import count, events, part, text_of
+from mcpgym_clients.agents.events import NOTHING, count, events, part, text_of
 from mcpgym_clients.agents.product import Product
 from mcpgym_clients.agents.programs import program, version_of
 from mcpgym_rl.policy import Usage
@@ -66,8 +66,11 @@ class Gemini(Product):
             if answered and kind in ("message", "tool_use"):
                 turn_ends()
                 answered = False
+            if kind in ("message", "tool_use") and event.get("role") != "user":
+                said.unanswered = None
             if kind == "init":
                 said.model = text_of(event.get("model")) or None
+                said.unanswered = NOTHING
             elif kind == "message" and event.get("role") == "assistant":
                 text.append(text_of(event.get("content")))
             elif kind == "tool_use":

@@ -10,6 +10,7 @@ from pathlib import Path
 from mcpgym.environment import Environment
 from mcpgym.errors import UnknownNameError
 from mcpgym_clients.agents.contract import Agent
+from mcpgym_clients.agents.places import remove_abandoned
 from mcpgym_clients.agents.playing import AgentPolicy
 from mcpgym_clients.eval_options import LOOP
 from mcpgym_clients.failures import UsageProblem
@@ -50,6 +51,7 @@ async def make_agent(
         raise UsageProblem(f"--agent {name}: {UnknownNameError('agent', name, NAMES)}")
     else:
         agent = _product(name, _named(name, policy, environment), python)
+    remove_abandoned()
     await agent.prepare()
     return AgentPolicy(agent)
 

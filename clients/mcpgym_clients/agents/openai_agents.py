@@ -8,14 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mcpgym_clients.agents.contract import CALL_SECONDS, Ask, Said, Start, Step, Told
-from mcpgym_clients.agents.events import count, events, rows, text_of
+from mcpgym_clients.agents.events import NOTHING, count, events, rows, text_of
 from mcpgym_clients.agents.product import Product
 from mcpgym_clients.agents.programs import version_of
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_rl.policy import Usage
 
 RUNNER = Path(__file__).with_name("openai_agents_runner.py")
-_VERSION = "from agents.version import __version__; print(__version__)"
+_VERSION = "from importlib.metadata import version; print(version('openai-agents'))"
+"""Without an import of the SDK, which takes seconds."""
 
 
 class OpenAIAgents(Product):
@@ -70,7 +71,9 @@ class OpenAIAgents(Product):
             match event.get("type"):
                 case "init":
                     said.version = text_of(event.get("version")) or None
+                    said.unanswered = NOTHING
                 case "turn":
+                    said.unanswered = None
                     calls = [Told(text_of(row.get("name")), _arguments(row.get("arguments"))) for row in
                              rows(event.get("calls"))]  # fmt: skip
                     said.steps.append(Step(text_of(event.get("text")), tuple(calls)))

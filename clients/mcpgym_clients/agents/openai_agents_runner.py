@@ -84,6 +84,12 @@ def main() -> int:
         say("failure", message=f"its endpoint answered {error.status_code}: {error.message}", everybody=gone)
     except openai.APIConnectionError as error:
         say("failure", message=f"its endpoint cannot be reached: {error.__cause__ or error}", everybody=True)
+    except Exception as error:
+        words = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        odd = isinstance(error, (AttributeError, TypeError, ValueError))  # what the SDK makes of an answer that is none
+        hint = f"; is {asked['base_url'] or 'its endpoint'} one of the API {asked['api']}?" if odd else ""
+        say("failure", message=f"the SDK failed ({words}){hint}")
+        raise
     return 0
 
 

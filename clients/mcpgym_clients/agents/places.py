@@ -1,4 +1,8 @@
-"""The private folders of one start of an agent: made before it, removed after it with all that is in them."""
+"""The private folders of one episode of an agent: made before it, removed after it with all that is in them.
+
+Whoever made them holds a lock on them, which the operating system frees with the process: so the next run knows those
+that a killed one left.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ PREFIX = "mcpgym-agent-"
 @contextlib.contextmanager
 def workplace() -> Iterator[Workplace]:
     """Folders that only this user can open; removed on leaving."""
-    root = Path(tempfile.mkdtemp(prefix=PREFIX))
+    root, lock = _own()
     try:
         made = Workplace(root)
         for folder in (made.home, made.work, made.temporary):
@@ -29,6 +33,44 @@ def workplace() -> Iterator[Workplace]:
         yield made
     finally:
         _remove(root)
+        os.close(lock)
+
+
+def remove_abandoned() -> None:
+    """Remove the folders that killed runs of this user have left."""
+    for root in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # it is another's, or was removed meanwhile
+            if root.is_symlink() or root.stat().st_uid != os.getuid():
+                continue
+            lock = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if _locked(lock):
+                    _remove(root)
+            finally:
+                os.close(lock)
+
+
+def _own() -> tuple[Path, int]:
+    """A new folder, and the descriptor by which it is locked."""
+    while True:
+        root = Path(tempfile.mkdtemp(prefix=PREFIX))
+        with contextlib.suppress(FileNotFoundError):  # another run took it for an abandoned one, before it was locked
+            lock = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+            _locked(lock)
+            if root.exists():
+                return root, lock
+            os.close(lock)
+
+
+def _locked(handle: int) -> bool:
+    """Lock a folder, unless another process holds it or its file system knows no locks; whether it is locked."""
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _remove(root: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,6 +33,8 @@ NOTED = 8
 """How many of the calls that never came to the server a trace names."""
 NOTED_TEXT = 4_000
 """Characters of an agent's last words that are kept beside the conversation."""
+_NO_KEY = re.compile(r"\b40[13]\b|API key|authentication", re.IGNORECASE)
+"""How products say that their endpoint refused their key."""
 
 
 class AgentPolicy:
@@ -214,6 +217,9 @@ class _Playing:
             return StopReason(status.stop_reason or StopReason.DONE), ""
         if ended.broken is not None:
             raise PolicyError(self._failed(ended.broken, ended))
+        silent = told.unanswered or (told.failure if told.everybody else None)
+        if ended.limit == "time" and silent is not None:
+            raise PolicyUnavailable(self._failed(f"{silent}, until the time limit", ended))
         if ended.limit in ("time", "output"):
             return StopReason.TRUNCATED, ""
         if ended.limit is not None:
@@ -232,6 +238,8 @@ class _Playing:
         """A failure in a sentence, with the last line that the agent wrote about it."""
         last = ended.errors.splitlines()[-1][:300] if ended.errors else ""
         text = f"{self.policy.name}: {why}" + (f" ({last})" if last and last not in why else "")
+        if self.agent.key is not None and _NO_KEY.search(why):
+            text += f" (is {self.agent.key} right?)"
         return self.hidden.text(text)[:1_000]
 
 

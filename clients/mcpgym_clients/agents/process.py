@@ -31,7 +31,9 @@ LOOK_SECONDS = 0.25
 END_SECONDS = 15.0
 """How long its keeper may take to end all of its processes."""
 CLOSE_SECONDS = 1.0
-"""How long its output is read after that."""
+"""How long its output is read after that, and how long asyncio may take to learn of its end."""
+REAP_SECONDS = 0.005
+"""How often it is asked whether it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,7 @@ class _Process:
         if process is None:
             if self._report >= 0:
                 os.close(self._report)
+                await asyncio.to_thread(_sweep, self._mark)  # it was stopped while it was made, and may run
             return
         assert process.stdin is not None
         process.stdin.close()  # by which its keeper knows
@@ -187,6 +190,10 @@ class _Process:
         _, late = await asyncio.wait(self._readers, timeout=CLOSE_SECONDS)
         for reader in late:
             reader.cancel()
+        for _ in range(int(CLOSE_SECONDS / REAP_SECONDS)):
+            if process.returncode is not None:  # closed before that, asyncio would warn of a process it did not reap
+                break
+            await asyncio.sleep(REAP_SECONDS)
         process._transport.close()  # type: ignore[attr-defined]  # no other way to let go of a pipe that one still holds
 
     def ended(self, limit: str | None) -> Ended:

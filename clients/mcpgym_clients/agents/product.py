@@ -33,5 +33,6 @@ class Product:
         self.model: Model | None = self._model
         self._keys = keys_of(self.name, self.key_variables, self._model, self.key_variables[0])
         self.secrets: Sequence[str] = list(self._keys.values())
+        self.key: str | None = next(iter(self._keys))
         self.version: str | None = None
         self._program = ""
