@@ -42,16 +42,16 @@ def main() -> None:
     """Take both."""
     from app_hosts import app_host
     from viewer_runs import browser
-    from web_pages import served_page
+    from web_pages import page_in_a_thread
 
     from mcpgym import load_environment
 
     IMAGES.mkdir(exist_ok=True)
-    playing = served_page("tic-tac-toe", "--index", "5", "--seed", "3")
-    with app_host(load_environment("tic-tac-toe")) as hosted, playing as url, browser() as chromium:
+    playing = page_in_a_thread("tic-tac-toe", index=5, seed=3)
+    with app_host(load_environment("tic-tac-toe")) as hosted, playing as page_served, browser() as chromium:
         for name, take, where in (
             ("board-in-a-client.png", in_a_client, hosted),
-            ("play-in-the-browser.png", on_the_page, url),
+            ("play-in-the-browser.png", on_the_page, page_served.url),
         ):
             page = chromium.new_page(color_scheme="light")
             take(page, where, IMAGES / name)  # type: ignore[operator]

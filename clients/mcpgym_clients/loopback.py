@@ -13,7 +13,9 @@ from typing import Any
 
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html"}
@@ -38,6 +40,21 @@ def guards() -> list[Middleware]:
         Middleware(_Headers),
         Middleware(TrustedHostMiddleware, allowed_hosts=list(NAMES), www_redirect=False),
     ]
+
+
+def entrance(once: str, token: str, lost: str) -> Route:
+    """``/ONCE/``, which leads to ``/TOKEN/`` a single time: the address that a browser is started with.
+
+    A program's arguments can be read by every user of the machine, so the page's own address is not among them.
+    """
+    unused = [token]
+
+    async def enter(request: Request) -> Response:
+        if request.method != "GET" or not unused:
+            return PlainTextResponse(lost, 404)
+        return RedirectResponse(f"/{unused.pop()}/", 303)
+
+    return Route(f"/{once}/", enter, methods=["GET"])
 
 
 class _Headers:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 from viewer_runs import browser
-from web_pages import served_page
+from web_pages import page_in_a_thread
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 PICTURE = Path(__file__).parents[2] / "docs" / "images" / "play-in-the-browser.png"
@@ -16,8 +16,8 @@ PICTURE = Path(__file__).parents[2] / "docs" / "images" / "play-in-the-browser.p
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with served_page("tic-tac-toe", "--index", "5", "--seed", "3") as found:
-        yield found
+    with page_in_a_thread("tic-tac-toe", index=5, seed=3) as found:
+        yield found.url
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +102,12 @@ def test_values_are_shown_when_asked_for_and_are_the_games(page: Page, url: str)
     assert frame.locator("button.value").count() == 0
     page.keyboard.press("v")
     expect(frame.locator("button.value")).to_have_count(8)
+    frame.locator("button.open").first.focus()
+    page.keyboard.press("v")
+    expect(frame.locator("button.value")).to_have_count(0)
+    page.locator("#values").press("Enter")
+    expect(frame.locator("button.value")).to_have_count(8)
+    assert page.evaluate("document.activeElement.id") == "values"
     assert frame.locator("button.value.best").count() >= 1
     label = str(frame.locator("button.value.best").first.get_attribute("aria-label"))
     assert "nothing is better" in label
@@ -126,8 +132,8 @@ def test_the_page_can_be_used_by_keys_in_the_dark_and_on_a_narrow_screen(chromiu
 
 
 def test_against_a_policy_the_person_has_the_other_marks(page: Page) -> None:
-    with served_page("tic-tac-toe", "--against", "minimax", "--seat", "second", "--seed", "1") as where:
-        frame = visit(page, where)
+    with page_in_a_thread("tic-tac-toe", against="minimax", seat="second", seed=1) as served:
+        frame = visit(page, served.url)
         expect(frame.locator("#status")).to_contain_text("You are O", timeout=20_000)
         page.locator("#values").click()
         expect(frame.locator("button.value")).to_have_count(9)
@@ -138,17 +144,24 @@ def test_against_a_policy_the_person_has_the_other_marks(page: Page) -> None:
 
 
 def test_two_policies_play_each_other_by_themselves(page: Page) -> None:
-    with served_page("tic-tac-toe", "--watch", "minimax", "--watch", "minimax", "--seat", "first") as where:
-        frame = visit(page, where)
-        expect(page.locator(".play-verdict")).to_have_text("A draw.", timeout=40_000)
+    with page_in_a_thread("tic-tac-toe", watch=["minimax", "minimax"], seat="first") as served:
+        frame = visit(page, served.url)
+        expect(frame.locator("button.o")).to_have_count(1, timeout=20_000)  # by themselves; from here on, by a key
+        page.locator("#next").focus()
+        for _ in range(60):
+            if page.locator(".play-verdict").count():
+                break
+            page.keyboard.press("Enter")
+            page.wait_for_timeout(100)
+        expect(page.locator(".play-verdict")).to_have_text("A draw.")
         expect(frame.locator("button.x")).to_have_count(5)
         expect(frame.locator("button.o")).to_have_count(4)
         assert frame.locator("button.open").count() == 0
 
 
 def test_an_environment_without_an_app_has_forms_and_words(page: Page) -> None:
-    with served_page("double-check", "--index", "0", "--seed", "1") as where:
-        page.goto(where)
+    with page_in_a_thread("double-check", index=0, seed=1) as served:
+        page.goto(served.url)
         page.wait_for_selector("html[data-ready]")
         assert page.locator("iframe").count() == 0
         for _ in range(2):
@@ -159,6 +172,26 @@ def test_an_environment_without_an_app_has_forms_and_words(page: Page) -> None:
         expect(page.locator("#score")).to_have_text("0")
         expect(page.locator(".play-log")).to_contain_text("<img src=x onerror")
         assert page.evaluate("window.hacked === undefined && document.querySelectorAll('main img').length === 0")
+
+
+def test_what_is_half_typed_in_one_form_stays_when_another_is_sent(page: Page) -> None:
+    with page_in_a_thread("wiki-search", index=0, seed=1) as served:
+        page.goto(served.url)
+        page.wait_for_selector("html[data-ready]")
+        page.locator("#view_sections-page_id").fill("p1")
+        query = page.locator("#search_pages-query")
+        query.fill("river")
+        query.press("Enter")
+        expect(page.locator(".play-log")).to_contain_text("answer of search_pages")
+        expect(query).to_have_value("")
+        expect(page.locator("#view_sections-page_id")).to_have_value("p1")
+        assert page.evaluate("document.activeElement.id") == "search_pages-query"
+        section = page.locator("#read_section-section_id")
+        section.fill("nothing like it")
+        section.press("Enter")
+        expect(page.locator(".play-said.wrong")).to_have_count(1)
+        expect(section).to_have_value("nothing like it")
+        expect(page.locator("#read_section-part")).to_have_value("1")
 
 
 def test_the_docs_picture_can_be_taken(page: Page, url: str, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from web_pages import served_page
+from web_pages import page_in_a_thread, served_page
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +60,21 @@ def test_what_a_page_is_told_before_the_end_is_what_a_player_sees(url: str) -> N
     assert "frame-ancestors 'none'" in page[1]["Content-Security-Policy"]
 
 
+def test_what_a_browser_is_started_with_leads_to_the_page_once() -> None:
+    with page_in_a_thread("reverse-text") as page:
+        once = urlsplit(page.entrance).path
+        assert once != urlsplit(page.url).path
+        connection = http.client.HTTPConnection("127.0.0.1", urlsplit(page.url).port, timeout=60)
+        connection.request("HEAD", once)
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 404
+        status, headers, _ = ask(page.url, once)
+        assert (status, headers["Location"]) == (303, urlsplit(page.url).path)
+        assert ask(page.url, once)[0] == 404
+        connection.close()
+
+
 @pytest.mark.parametrize("path", ["/", "/api/new", "/mcp", "/control/v1/episodes", "/e/x/mcp", "/static/play.js", "//"])
 def test_without_the_secret_there_is_nothing(url: str, path: str) -> None:
     for body in (None, {}):
@@ -74,6 +89,7 @@ def test_without_the_secret_there_is_nothing(url: str, path: str) -> None:
         {"Host": "evil.example"},
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://["},
         {"Origin": "http://127.0.0.1:1"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},

@@ -68,18 +68,18 @@ def _export(answers: Answers, path: Path, max_traces: int) -> None:
 
 
 def _serve(answers: Answers, port: int, open_page: bool) -> int:
-    token = secrets.token_urlsafe(16)
+    token, once = secrets.token_urlsafe(16), secrets.token_urlsafe(16)
     listener = listen_tcp("127.0.0.1", port, "--port")
     url = f"{listener.url}/{token}/"
 
     async def serve(stopping: Stopping) -> None:
-        server = HttpServer(viewer_app(answers, token), listener.socket)
+        server = HttpServer(viewer_app(answers, token, once), listener.socket)
         await server.begin()
         try:
             out().print(f"{len(answers.library.items())} runs at {url}", soft_wrap=True)
             talk().print("[dim]Only this machine can open it, and only by this address. Ctrl-C stops it.[/dim]")
             if open_page:
-                webbrowser.open(url)
+                webbrowser.open(f"{listener.url}/{once}/")
             await stopping.wait()
         finally:
             await server.end()

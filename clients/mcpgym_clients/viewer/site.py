@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from mcpgym.errors import McpgymError
-from mcpgym_clients.loopback import Json, file, guards, problem
+from mcpgym_clients.loopback import Json, entrance, file, guards, problem
 from mcpgym_clients.viewer.answers import Answers
 
 logger = logging.getLogger(__name__)
@@ -26,8 +26,8 @@ STATIC = Path(__file__).with_name("static")
 LOST = "Open the whole address that mcpgym view printed: it ends with a secret.\n"
 
 
-def viewer_app(answers: Answers, token: str) -> ASGIApp:
-    """The application; its page is ``/TOKEN/``."""
+def viewer_app(answers: Answers, token: str, once: str) -> ASGIApp:
+    """The application; its page is ``/TOKEN/``, and ``/ONCE/`` leads to it."""
 
     def answering(ask: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -57,6 +57,7 @@ def viewer_app(answers: Answers, token: str) -> ASGIApp:
         "compare": lambda request: answers.compare(request.query_params.getlist("run")),
     }
     routes = [
+        entrance(once, token, LOST),
         Route(f"/{token}/", lambda request: file([STATIC], "index.html", LOST), methods=["GET"]),
         Route(
             f"/{token}/static/{{name}}",

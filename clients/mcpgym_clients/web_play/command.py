@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,15 @@ class WebOptions:
     open_page: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A page that is served: ``url`` is its address, ``entrance`` one that leads there a single time."""
+
+    environment: str
+    url: str
+    entrance: str
+
+
 def run(options: WebOptions) -> int:
     """Serve the page; the exit code.
 
@@ -48,37 +57,48 @@ def run(options: WebOptions) -> int:
         UsageProblem: options contradict.
         ConfigurationError: there is no such environment, policy or seat; the port is taken.
     """
+
+    async def serve(stopping: Stopping) -> None:
+        async with served(options) as page:
+            out().print(f"{escaped(page.environment)} at {page.url}", soft_wrap=True)
+            talk().print("[dim]Only this machine can open it, and only by this address. Ctrl-C stops it.[/dim]")
+            if options.open_page:
+                webbrowser.open(page.entrance)
+            await stopping.wait()
+
+    _mode(options)
+    return Stopping().run(serve)
+
+
+@contextlib.asynccontextmanager
+async def served(options: WebOptions) -> AsyncIterator[Served]:
+    """The page, while the context is open.
+
+    Raises:
+        UsageProblem, ConfigurationError: as :func:`run`.
+    """
     mode = _mode(options)
     config: Mapping[str, Any] = parse_config(options.play.config, [options.play.environment])[options.play.environment]
     environment = load_environment(options.play.environment, config)
     specs = [options.against] if options.against is not None else list(options.watch)
-    policies = [make_policy(spec, environment) for spec in specs]
-    token, frame = secrets.token_urlsafe(16), secrets.token_urlsafe(16)
-
-    async def serve(stopping: Stopping) -> None:
-        async with contextlib.AsyncExitStack() as stack:
-            for policy in policies:
-                stack.push_async_callback(policy.aclose)
-            limits = Limits(idle_seconds=IDLE_SECONDS, live=MAX_GAMES + 8)
-            control = await stack.enter_async_context(own_server(environment, limits=limits))
-            lane = McpLane(control)
-            stack.push_async_callback(lane.aclose)
-            table = Table(options.play, mode, environment, control, lane, policies, specs, options.seat)
-            table.check()
-            games = Games(table.new)
-            stack.push_async_callback(games.aclose)
-            listener = listen_tcp("127.0.0.1", options.port, "--port")
-            url = f"{listener.url}/{token}/"
-            server = HttpServer(play_app(table, games, token, frame), listener.socket)
-            await server.begin()
-            stack.push_async_callback(server.end)
-            out().print(f"{escaped(environment.name)} at {url}", soft_wrap=True)
-            talk().print("[dim]Only this machine can open it, and only by this address. Ctrl-C stops it.[/dim]")
-            if options.open_page:
-                webbrowser.open(url)
-            await stopping.wait()
-
-    return Stopping().run(serve)
+    token, frame, once = (secrets.token_urlsafe(16) for _ in range(3))
+    async with contextlib.AsyncExitStack() as stack:
+        policies = [make_policy(spec, environment) for spec in specs]
+        for policy in policies:
+            stack.push_async_callback(policy.aclose)
+        limits = Limits(idle_seconds=IDLE_SECONDS, live=MAX_GAMES + 8)
+        control = await stack.enter_async_context(own_server(environment, limits=limits))
+        lane = McpLane(control)
+        stack.push_async_callback(lane.aclose)
+        table = Table(options.play, mode, environment, control, lane, policies, specs, options.seat)
+        table.check()
+        games = Games(table.new)
+        stack.push_async_callback(games.aclose)
+        listener = listen_tcp("127.0.0.1", options.port, "--port")
+        server = HttpServer(play_app(table, games, token, frame, once), listener.socket)
+        await server.begin()
+        stack.push_async_callback(server.end)
+        yield Served(environment.name, f"{listener.url}/{token}/", f"{listener.url}/{once}/")
 
 
 def _mode(options: WebOptions) -> Mode:

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from mcpgym.errors import ConfigurationError, McpgymError
 from mcpgym_clients.failures import CommandFailed
 from mcpgym_clients.forms import read_value
-from mcpgym_clients.loopback import NAMES, POLICY, Json, file, guards, problem
+from mcpgym_clients.loopback import NAMES, POLICY, Json, entrance, file, guards, problem
 from mcpgym_clients.viewer.site import STATIC as SHARED
 from mcpgym_clients.web_play.game import Game, Games
 from mcpgym_clients.web_play.tables import Table
@@ -39,8 +39,8 @@ MAX_BODY = 1024 * 1024
 MAX_DEPTH_PROBLEM = "this is nested too deep"
 
 
-def play_app(table: Table, games: Games, token: str, frame: str) -> ASGIApp:
-    """The application; its page is ``/TOKEN/`` and the environment's app ``/FRAME/``."""
+def play_app(table: Table, games: Games, token: str, frame: str, once: str) -> ASGIApp:
+    """The application; its page is ``/TOKEN/``, the environment's app ``/FRAME/``, and ``/ONCE/`` leads to the page."""
 
     def answering(ask: Callable[[Request], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -138,6 +138,7 @@ def play_app(table: Table, games: Games, token: str, frame: str) -> ASGIApp:
         Route(f"/{token}/", page, methods=["GET"]),
         Route(f"/{token}/static/{{name}}", static, methods=["GET"]),
         Route(f"/{frame}/", app, methods=["GET"]),
+        entrance(once, token, LOST),
         *(Route(f"/{token}/api/{name}", answering(ask), methods=["GET"]) for name, ask in gets.items()),
         *(Route(f"/{token}/api/{name}", answering(ask), methods=["POST"]) for name, ask in posts.items()),
     ]
@@ -194,5 +195,8 @@ def _is_ours(request: Request) -> bool:
         return False
     if origin is None:
         return True
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
     return parts.scheme == "http" and parts.hostname in NAMES and parts.netloc == request.headers.get("host", "")

@@ -1,5 +1,5 @@
 // The environment's app in a sandboxed frame, and the host's end of the MCP Apps protocol: JSON-RPC over postMessage.
-// The app may call the tools of its episode and choose a move. It can reach nothing else.
+// The app may call the tools of its episode, choose a move, and ask for the values of moves. It can reach nothing else.
 
 import { h } from "./dom.js";
 
@@ -13,9 +13,9 @@ export class AppHost {
   shown = null;
   context = {};
 
-  // call(name, arguments) and choose(act) do what the app asks for.
-  constructor(address, title, { call, choose }) {
-    this.does = { call, choose };
+  // call(name, arguments), choose(act) and values() do what the app asks for.
+  constructor(address, title, { call, choose, values }) {
+    this.does = { call, choose, values };
     this.element = h("iframe", { class: "app", title, src: address, sandbox: "allow-scripts" });
     addEventListener("message", (event) => {
       if (event.source === this.element.contentWindow && event.data?.jsonrpc === "2.0") this.hear(event.data);
@@ -66,6 +66,7 @@ export class AppHost {
     if (method === "ping") return {};
     if (method === "tools/call") return this.does.call(String(params.name), params.arguments || {});
     if (method === "mcpgym/choose") return this.does.choose(String(params.act));
+    if (method === "mcpgym/values") return (await this.does.values()) ?? {};
     throw Object.assign(new Error(`this host does not know ${method}`), { code: NO_SUCH_METHOD });
   }
 }

@@ -12,20 +12,20 @@ function field(name, about, required, id) {
   if (about.enum || about.type === "boolean") {
     const choices = about.enum ? about.enum.map(String) : ["true", "false"];
     const empty = required ? [] : [h("option", { value: "" }, "")];
-    control = h("select", options, empty, ...choices.map((choice) => h("option", { value: choice }, choice)));
-    if (given) control.value = given;
+    const option = (choice) => h("option", { value: choice, selected: choice === given }, choice);
+    control = h("select", options, empty, ...choices.map(option));
   } else if (about.type === "string" && (about.maxLength === undefined || about.maxLength > LONG)) {
     control = h("textarea", { ...options, rows: 3, spellcheck: "false", class: (about.maxLength ?? 0) > 5000 ? "code" : "" });
-    control.value = given;
+    control.defaultValue = given;
   } else {
     const numeric = about.type === "integer" || about.type === "number";
     control = h("input", { ...options, type: "text", inputmode: numeric ? "numeric" : null, autocomplete: "off" });
-    control.value = given;
+    control.defaultValue = given;
   }
   return h("label", { for: id }, name, control, h("span", { class: "dim", id: `${id}-hint` }, hint));
 }
 
-// call(name, fields) is done when a form is sent; what was typed stays if it fails.
+// call(name, fields) is done when a form is sent, and says whether it was; what was typed stays if not, or if it was refused.
 export function toolForm(tool, call) {
   const schema = tool.inputSchema || {};
   const needed = schema.required || [];
@@ -40,10 +40,10 @@ export function toolForm(tool, call) {
     h("p", null, h("button", { class: "act", type: "submit" }, `Call ${tool.name}`)),
   );
   sentByKey(form);
-  form.addEventListener("submit", (event) => {
+  form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const typed = Object.fromEntries([...form.querySelectorAll("[name]")].map((control) => [control.name, control.value]));
-    call(tool.name, typed);
+    if (await call(tool.name, typed)) form.reset();
   });
   return form;
 }
@@ -64,9 +64,9 @@ export function wordsForm(say) {
     h("p", null, h("button", { class: "act", type: "submit" }, "Say it")),
   );
   sentByKey(form);
-  form.addEventListener("submit", (event) => {
+  form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    say(words.value);
+    if (await say(words.value)) form.reset();
   });
   return form;
 }

@@ -40,13 +40,13 @@ async function doing(work) {
 async function acted(name, more) {
   const game = await post(name, { game: state.game.id, version: state.game.version, ...more });
   take(game);
-  if (game.behind) throw new Error("The game had gone on in another tab; this is how it stands now.");
+  if (game.behind && name !== "step") throw new Error("The game had gone on in another tab; this is how it stands now.");
   return game.result;
 }
 
 const quietly = (work) => doing(work).catch(() => {});
-const call = (name, more) => quietly(() => acted("call", { name, ...more }));
-const say = (text) => quietly(() => acted("say", { text }));
+const call = async (name, fields) => (await quietly(() => acted("call", { name, fields })))?.isError === false;
+const say = async (text) => (await quietly(() => acted("say", { text }))) !== undefined;
 const step = () => quietly(() => acted("step", {}));
 
 // What the app asks for: it is told of the problem, and the page shows none of its own.
@@ -58,20 +58,28 @@ async function asked(name, more) {
 function take(game) {
   const before = state.game;
   state.game = game;
+  if (before?.id !== game.id || before.version !== game.version) state.worth = null;
   history.replaceState(null, "", `#${game.id}`);
   if (before?.id === game.id && game.turn === "over" && before.turn !== "over") announce(ending(game));
 }
 
-function begin() {
+function begin(level = state.level) {
   return quietly(async () => {
     state.running = true;
-    take(await post("new", { level: state.level }));
+    state.level = level;
+    take(await post("new", { level }));
   });
 }
 
 async function weigh() {
-  const known = state.values && state.game && state.game.turn !== "over";
-  state.worth = known ? await get("values", { game: state.game.id }) : null;
+  const { game, values } = state;
+  const found = values && game && game.turn !== "over" ? await get("values", { game: game.id }) : null;
+  if (state.game === game) state.worth = found; // else it has gone on meanwhile, and is weighed anew
+}
+
+function toggleValues() {
+  state.values = !state.values;
+  return weigh().catch((problem) => { state.trouble = problem.message; }).finally(show);
 }
 
 function schedule() {
@@ -96,25 +104,26 @@ function head() {
         "Opponent ",
         h(
           "select",
-          { id: "level", onchange: (event) => { state.level = event.target.value; begin(); } },
+          { id: "level", onchange: (event) => (state.busy ? show() : begin(event.target.value)) },
           ["", ...about.levels].map((level) => h("option", { value: level, selected: level === state.level }, level || "as configured")),
         ),
       )
     : null;
-  const button = (text, does, more = {}) => h("button", { class: "act", type: "button", onclick: does, ...more }, text);
+  const button = (id, text, does, more = {}) => h("button", { class: "act", type: "button", id, onclick: does, ...more }, text);
+  const busy = { "aria-disabled": String(state.busy) }; // not disabled, which would take the focus away
   return [
     h("h1", null, about.environment),
     levels,
     watching && game?.turn === "policy"
       ? [
-          button("Next move", () => { state.running = false; step(); }, { disabled: state.busy }),
-          button(state.running ? "Pause" : "Play on", () => { state.running = !state.running; show(); }),
+          button("next", "Next move", () => { state.running = false; step(); }, busy),
+          button("pause", state.running ? "Pause" : "Play on", () => { state.running = !state.running; show(); }),
         ]
       : null,
-    about.values && button("Values", () => { state.values = !state.values; weigh().catch((problem) => { state.trouble = problem.message; }).finally(show); }, {
-      "aria-pressed": String(state.values), title: "What each move is worth (v)", id: "values",
+    about.values && button("values", "Values", toggleValues, {
+      "aria-pressed": String(state.values), title: "What each move is worth (v)",
     }),
-    button("New game", begin, { disabled: state.busy, id: "new" }),
+    button("new", "New game", () => begin(), busy),
     h("span", { class: "dim" }, `${about.description} ${game ? `· ${game.title}` : ""}`),
   ];
 }
@@ -134,7 +143,7 @@ function ended(game) {
     { class: "play-ended" },
     h("p", { class: "play-verdict" }, game.verdict),
     score ? h("p", null, "Score ", h("b", { id: "score" }, score.total === null ? "none" : String(Number(score.total.toPrecision(3)))), " ", h("span", { class: "dim" }, components)) : null,
-    h("p", { class: "dim" }, "The same again: ", h("code", null, game.again)),
+    h("p", { class: "dim" }, "The same again: ", h("code", null, game.again.split(" ").map((word) => [h("span", { class: "play-word" }, word), " "]))),
   );
 }
 
@@ -171,7 +180,7 @@ const FORCED = { win: "wins by force", draw: "draws by force", loss: "can be los
 
 function controls(game) {
   if (game.part !== "policy" || game.turn !== "person") return null;
-  const forms = game.tools.map((tool) => toolForm(tool, (name, fields) => call(name, { fields })));
+  const forms = game.tools.map((tool) => toolForm(tool, call));
   const words = wordsForm(say);
   if (!game.tools.length) return words;
   const inWords = h("details", null, h("summary", null, "Answer in words instead"), words);
@@ -180,18 +189,24 @@ function controls(game) {
 
 function show() {
   const { about, game } = state;
+  const focused = parts.head.contains(document.activeElement) ? document.activeElement.id : "";
   put(parts.head, head());
+  if (focused) document.getElementById(focused)?.focus();
   put(parts.trouble, trouble());
   if (game) {
     put(parts.ended, ended(game));
     put(parts.worth, worth());
     if (parts.shown !== `${game.id} ${game.version}`) {
       parts.shown = `${game.id} ${game.version}`;
-      put(parts.controls, controls(game));
       put(parts.log, game.said.map(spoken));
       parts.log.scrollTop = parts.log.scrollHeight;
     }
-    for (const control of parts.controls.querySelectorAll("button")) control.disabled = state.busy;
+    const needed = `${game.id} ${game.turn}`;
+    if (parts.needed !== needed) { // not after each call: what is half typed in another form stays
+      parts.needed = needed;
+      put(parts.controls, controls(game));
+    }
+    for (const control of parts.controls.querySelectorAll("button")) control.setAttribute("aria-disabled", String(state.busy));
     host?.show(game.board, game.turn === "over", {
       part: game.part,
       choices: game.choices,
@@ -212,6 +227,7 @@ async function open() {
     host = new AppHost(state.about.app, `${state.about.environment}: the game`, {
       call: (name, given) => asked("call", { name, arguments: given }),
       choose: (act) => asked("choose", { act }),
+      values: async () => (state.about.values ? toggleValues() : undefined),
     });
     new MutationObserver(show).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   }
@@ -246,7 +262,7 @@ async function open() {
 
 addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select");
-  if (event.key === "v" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) document.getElementById("values")?.click();
+  if (event.key === "v" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey && state.about?.values) toggleValues();
 });
 document.addEventListener("visibilitychange", async () => {
   if (document.hidden || !state.game || state.busy) return;
