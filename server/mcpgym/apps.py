@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcpgym.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from mcpgym.environment import Environment
 
 MAX_HTML = 256 * 1024
 """Bytes of an app: hosts fetch it whole, and people wait for it."""
@@ -49,7 +52,11 @@ class App:
     def __post_init__(self) -> None:
         if not isinstance(self.html, str) or not self.html.lstrip()[:15].lower().startswith("<!doctype html"):
             raise ConfigurationError("an app is an HTML page as text; it begins with <!doctype html>")
-        if (size := len(self.html.encode("utf-8", "replace"))) > MAX_HTML:
+        try:
+            size = len(self.html.encode())
+        except UnicodeEncodeError as error:
+            raise ConfigurationError(f"this app is no text that can be sent: {error}") from None
+        if size > MAX_HTML:
             raise ConfigurationError(f"this app has {size} bytes; {MAX_HTML} at most")
         for pattern, why in _FORBIDDEN:
             if (found := pattern.search(self.html)) is not None:
@@ -60,3 +67,16 @@ class App:
     def shows(self, tool: str) -> bool:
         """Whether it shows the results of this tool."""
         return self.tools is None or tool in self.tools
+
+
+def made_by(environment: Environment[Any, Any, Any]) -> App | None:
+    """What the environment's ``app()`` gives.
+
+    Raises:
+        ConfigurationError: that is no app.
+        Exception: whatever ``app()`` raises.
+    """
+    app = environment.app()
+    if app is not None and not isinstance(app, App):
+        raise ConfigurationError(f"app() gives a {type(app).__name__}, which is no mcpgym.App")
+    return app

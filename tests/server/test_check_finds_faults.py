@@ -14,7 +14,7 @@ import pytest
 from check_toys import Chat, Doors, Room, Sums
 from pydantic import ConfigDict, Field
 
-from mcpgym import Config, LazyTasks, Task, ToolError, check_environment, reward, task_id, tool
+from mcpgym import App, Config, LazyTasks, Task, ToolError, check_environment, reward, task_id, tool
 from mcpgym.check import RULES
 from mcpgym.game_tree import LegalCall
 from mcpgym.messages import assistant, tool_call, user
@@ -32,6 +32,30 @@ def breaks(rule: str) -> Any:
         return cls
 
     return register
+
+
+@breaks("app")
+class ItsAppCannotBeMade(Doors):
+    def app(self) -> App:
+        return App('<!doctype html><script src="board.js"></script>')
+
+
+@breaks("app")
+class ItsAppIsNone(Doors):
+    def app(self) -> Any:
+        return "<!doctype html>"
+
+
+@breaks("app")
+class ItsAppShowsNoTool(Doors):
+    def app(self) -> App:
+        return App("<!doctype html>", tools=["opem"])
+
+
+@breaks("app")
+class ItsAppHasALevelThatIsNone(Doors):
+    def app(self) -> App:
+        return App("<!doctype html>", levels={"hard": {"dors": 9}})
 
 
 @breaks("reproducible")

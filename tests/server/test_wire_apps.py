@@ -210,7 +210,11 @@ def test_an_app_that_loads_anything_is_refused_with_its_line(part: str, says: st
     assert str(refused.value).startswith("line 3 of this app has ")
 
 
-@pytest.mark.parametrize("html", ["", "<p>hello</p>", "<!doctype html>" + "x" * 300_000, None, b"<!doctype html>"])
+@pytest.mark.parametrize(
+    "html",
+    ["", "<p>hello</p>", "<!doctype html>" + "x" * 300_000, "<!doctype html>\ud800", None, b"<!doctype html>"],
+    ids=["empty", "part", "long", "half-a-character", "none", "bytes"],
+)
 def test_what_is_no_page_is_refused(html: Any) -> None:
     with pytest.raises(ConfigurationError, match="app"):
         App(html)
@@ -239,3 +243,21 @@ def test_the_app_is_made_once_for_an_instance() -> None:
     asyncio.run(main())
     assert made == [1]
     assert "shown" not in toy_episodes().environments
+
+
+def test_what_is_no_app_keeps_nobody_from_playing(caplog: pytest.LogCaptureFixture) -> None:
+    class Mistaken(Shown):
+        name = "mistaken"
+
+        def app(self) -> Any:
+            return "<!doctype html>"
+
+    async def main() -> None:
+        async with served(player_app(Episodes({"mistaken": Mistaken()}))) as url, Client(f"{url}/mcp") as client:
+            assert len((await client.list_tools()).tools) > 1
+            assert not [
+                found for found in (await client.list_resources()).resources if str(found.uri).startswith("ui:")
+            ]
+
+    asyncio.run(main())
+    assert "app() gives a str, which is no mcpgym.App" in caplog.text

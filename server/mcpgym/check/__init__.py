@@ -16,6 +16,7 @@ from typing import Any
 from mcpgym.check.plays import Place, Plan, random_plan
 from mcpgym.check.reference import reference_plans
 from mcpgym.check.report import RULES, CheckFailed, Finding, Report
+from mcpgym.check.rules_app import check_app
 from mcpgym.check.rules_hostile import check_hostile
 from mcpgym.check.rules_plays import (
     baseline,
@@ -77,6 +78,7 @@ async def _check(make: Make, count: int, seed: int, second_process: bool, report
     check_config(environment, report)
     check_schemas(environment, report)
     check_rubric(environment, report)
+    check_app(make, report)
     if not check_tasks(make, report):
         report.notes.append("nothing was played: the tasks must be right first")
         return

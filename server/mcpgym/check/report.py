@@ -30,6 +30,7 @@ RULES = {
     "isolation": "episodes share no state: order and interleaving do not matter",
     "done": "is_done only looks, and what is done stays done",
     "game-tree": "the game's tree, where there is one, says what episodes say",
+    "app": "the app, where there is one, is a page that brings all it needs, and names tools and levels that there are",
     "rewards": "rewards are finite, in their declared range, and repeatable, whatever the transcript",
     "secrets": "nothing hidden is in what the policy sees",
     "reference-policies": "the environment's own policies play without an exception",

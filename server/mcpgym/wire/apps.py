@@ -10,7 +10,7 @@ import logging
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from mcpgym.apps import App
+from mcpgym.apps import App, made_by
 from mcpgym.environment import Environment
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ def app_of(environment: Environment[Any, Any, Any]) -> App | None:
     """The environment's app; None where it has none, or cannot make it: nobody needs it to play."""
     if environment not in _APPS:
         try:
-            _APPS[environment] = environment.app()
+            _APPS[environment] = made_by(environment)
         except Exception as error:
             logger.error("%s: its app is not shown: %s: %s", environment.name, type(error).__name__, error)
             _APPS[environment] = None
