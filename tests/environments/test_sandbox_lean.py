@@ -73,6 +73,18 @@ def test_processor_time_of_ended_children_counts_in_their_call_alone() -> None:
     with_session(act, INSIDE)
 
 
+def test_a_channel_that_code_made_not_to_block_is_made_to_again() -> None:
+    code = "import os\nfor n in range(3, 10):\n    try: os.set_blocking(n, False)\n    except OSError: pass"
+
+    async def act(session: Session) -> None:
+        for _ in range(3):
+            assert (await session.run(code)).status == "ok"
+            await asyncio.sleep(0.05)  # the worker reads before there is a request
+            assert (await session.run("1 + 1")).output == b"2\n"
+
+    with_session(act, INSIDE)
+
+
 def test_a_session_is_small() -> None:
     if why := missing(INSIDE):
         pytest.skip(why)

@@ -222,13 +222,21 @@ def _hold_output() -> None:
 
 
 def _more() -> bytes:
-    part = _read(CHANNEL, _READ)
-    if not part:
-        raise EOFError
-    return part
+    while True:
+        try:
+            part = _read(CHANNEL, _READ)
+        except BlockingIOError:  # a cell made it so
+            _set_blocking(CHANNEL, True)
+            continue
+        if not part:
+            raise EOFError
+        return part
 
 
 def _send(data: bytes) -> None:
     rest = memoryview(data)
     while rest:
-        rest = rest[_write(CHANNEL, rest) :]
+        try:
+            rest = rest[_write(CHANNEL, rest) :]
+        except BlockingIOError:
+            _set_blocking(CHANNEL, True)
