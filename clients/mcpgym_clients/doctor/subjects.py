@@ -149,12 +149,12 @@ class EnvironmentSubject(HttpSubject):
     def __init__(self, served: Served, environment: str, url: str, timeout: float) -> None:
         super().__init__(url, {}, timeout)
         self.described = f"{environment}, served by mcpgym at an episode's URL"
-        self._served, self._environment = served, environment
+        self._served = served
         self._tokens: dict[str, str] = {}
 
     async def new_place(self) -> str | None:
         """The URL of a new episode of the same task, with the same seed."""
-        url, token = await self._served.open(self._environment)
+        url, token = await self._served.open()
         self._tokens[url] = token
         return url
 
@@ -176,16 +176,16 @@ class EnvironmentSubject(HttpSubject):
 class Served:
     """A child process that serves environments, and its control plane. See :func:`served`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, control: object, split: str) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, control: object, environment: str, split: str) -> None:
         from mcpgym.control_client import HttpControl
 
         assert isinstance(control, HttpControl)
         self.pid = process.pid
-        self._control, self._split = control, split
+        self._control, self._environment, self._split = control, environment, split
 
-    async def open(self, environment: str, index: int = 0, seed: int = 0) -> tuple[str, str]:
+    async def open(self, index: int = 0, seed: int = 0) -> tuple[str, str]:
         """The URL and the token of a new episode."""
-        opened = await self._control.open(environment, split=self._split, index=index, seed=seed)
+        opened = await self._control.open(self._environment, split=self._split, index=index, seed=seed)
         assert opened.url is not None
         return opened.url, opened.token
 
@@ -226,7 +226,7 @@ async def served(environment: str, config: Sequence[str]) -> AsyncIterator[Serve
             address = await _control_address(process)
             reading = asyncio.create_task(_drain(process))
             async with HttpControl(address, secret) as control:
-                yield Served(process, control, split)
+                yield Served(process, control, loaded.name, split)
         finally:
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)

@@ -58,7 +58,7 @@ class EpisodeWork:
     unit = "episode"
 
     def __init__(self, served: Served, environment: str, url: str, tools: Sequence[Mapping[str, Any]]) -> None:
-        self._served, self._environment, self._url, self._tools = served, environment, url, tools
+        self._served, self._url, self._tools = served, url, tools
         self._count = 0
 
     def pipe(self) -> Pipe:
@@ -68,7 +68,7 @@ class EpisodeWork:
     async def open(self, pipe: Pipe) -> Opened:
         """Open an episode of the next seed."""
         self._count += 1
-        url, token = await self._served.open(self._environment, seed=self._count)
+        url, token = await self._served.open(seed=self._count)
         return _Episode(self, pipe, url, token, Random(self._count))
 
     async def close(self, token: str) -> None:
