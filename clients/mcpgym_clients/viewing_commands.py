@@ -1,4 +1,7 @@
-"""The commands that show what a run did. As in ``cli``, each one's work is imported when it is run."""
+"""The commands that show what a run did, and what a server does.
+
+As in ``cli``, each one's work is imported when it is run.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from mcpgym_clients.command_options import SecretFile
 from mcpgym_clients.failures import UsageProblem
 from mcpgym_clients.starting import work_begins
 
@@ -26,6 +30,7 @@ def register(app: typer.Typer) -> None:
     """Add these commands to ``app``."""
     app.command()(show)
     app.command()(view)
+    app.command()(top)
 
 
 def show(
@@ -100,3 +105,28 @@ def view(
 
     code = run(ViewOptions(paths, port, open_page, export, max_traces, environment or [], model or []))
     raise typer.Exit(code)
+
+
+def top(
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="ADDRESS",
+            help="The server's address, or its control plane's (unix:/path, http://host:port). "
+            "Default: http://127.0.0.1:8000.",
+        ),
+    ] = None,
+    secret_file: SecretFile = None,
+    interval: Annotated[
+        float, typer.Option("--interval", metavar="SECONDS", min=0.1, max=3600, help="How often to look.")
+    ] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Show what happened in one interval, and end.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, an object a line, for programs.")] = False,
+) -> None:
+    """Watch a running server: episodes, calls a second, how long they take, errors, memory, the event loop's lag."""
+    from mcpgym_clients.top.command import TopOptions, run
+
+    work_begins()
+
+    raise typer.Exit(run(TopOptions(server, secret_file, interval, once, json)))

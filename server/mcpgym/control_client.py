@@ -34,6 +34,8 @@ ALIVE_SECONDS = 10.0
 ATTEMPTS = 4
 BATCH_BYTES = 8 * 1024 * 1024
 PAGE = 1000
+METRICS = "/metrics"
+"""The one path that answers with a text, and not with JSON."""
 CONNECTIONS = 256
 KEEP_SECONDS = 60.0
 """How long an idle connection is kept; the server keeps it longer, so a call never meets one that is just closing."""
@@ -158,6 +160,10 @@ class HttpControl:
         """End the episode."""
         await self._request("DELETE", _episode(token), again=True)
 
+    async def metrics(self) -> str:
+        """The server's metrics, in Prometheus's text format."""
+        return str(await self._get(METRICS))
+
     async def aclose(self) -> None:
         """Close the connections. The server and its episodes live on."""
         session, self._session = self._session, None
@@ -199,6 +205,8 @@ class HttpControl:
                 raise self._not_ours(answer.status)
             if answer.status == 204:
                 return None
+            if path == METRICS and answer.status == 200:
+                return content.decode("utf-8", "replace")
             try:
                 value = json.loads(content)
             except ValueError:
