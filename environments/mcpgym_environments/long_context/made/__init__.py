@@ -1,0 +1,1 @@
+"""Made texts of any length, and questions about them with exact answers."""
