@@ -263,7 +263,7 @@ async def _work(options: StressOptions) -> AsyncIterator[tuple[Work, int | str, 
             return
         raise CommandFailed(f"no MCP client can connect to {url}: {connection.opening.shown()}")
     async with served(options.subject, options.config) as server:
-        url, token = await server.open(options.subject)
+        url, token = await server.open()
         connection = await HttpSubject(url, {}, 10.0).connect(Era.MODERN)
         listed, _ = await list_tools(connection)
         await connection.close()
