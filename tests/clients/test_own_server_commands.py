@@ -224,3 +224,12 @@ def test_it_is_served_over_stdio(folder: Path) -> None:
     with (folder / "log").open("w") as log:
         server = stdio_client(StdioServerParameters(command=sys.executable, args=words), errlog=log)
         assert asyncio.run(_play(server, ("add", {"word": "x"})))[1] == "1 words"
+
+
+def test_its_name_is_shown_as_it_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    from mcpgym_clients.console import _console
+
+    _console.cache_clear()
+    _console(False).print("fastmcp:notebook:make_server")
+    _console.cache_clear()
+    assert capsys.readouterr().out == "fastmcp:notebook:make_server\n"
