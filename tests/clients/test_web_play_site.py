@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -148,6 +151,25 @@ def test_a_policys_name_for_a_tool_that_is_not_there_is_answered_like_a_policys(
     done = post(url, "call", {"game": game["id"], "version": 0, "name": "score", "arguments": {}})
     assert done["result"]["isError"] is True
     assert done["score"] is None
+
+
+def test_the_end_does_not_wait_for_a_policy_that_thinks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    told: list[Any] = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        policy = f"openai:model@http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        with page_in_a_thread("tic-tac-toe", against=policy, seat="first") as page:
+            game = post(page.url, "new", {})
+            step = {"game": game["id"], "version": game["version"]}
+            asking = threading.Thread(target=lambda: told.append(post(page.url, "step", step, 400)))
+            asking.start()
+            silent.settimeout(30)
+            thinking, _ = silent.accept()  # now it is asked, and will not answer
+            began = time.monotonic()
+        assert time.monotonic() - began < 4
+        asking.join(10)
+        thinking.close()
+    assert told == [{"problem": "mcpgym play was stopped"}]
 
 
 def test_only_so_many_games_are_kept_and_the_oldest_is_left(url: str) -> None:

@@ -98,6 +98,7 @@ async def served(options: WebOptions) -> AsyncIterator[Served]:
         server = HttpServer(play_app(table, games, token, frame, once), listener.socket)
         await server.begin()
         stack.push_async_callback(server.end)
+        stack.callback(games.stop)
         yield Served(environment.name, f"{listener.url}/{token}/", f"{listener.url}/{once}/")
 
 

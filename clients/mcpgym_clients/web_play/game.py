@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from mcpgym.errors import ConfigurationError
 
 Part = Literal["policy", "opponent", "nobody"]
 """Whose moves the person makes."""
+Result = TypeVar("Result")
 MAX_GAMES = 64
 """Games kept open; the one that was not looked at for longest is left when another begins."""
 
@@ -88,6 +89,7 @@ class Games:
     def __init__(self, make: Callable[[str], Awaitable[Game]]) -> None:
         self._make = make
         self._open: OrderedDict[str, Game] = OrderedDict()
+        self._stopped = asyncio.Event()
 
     async def new(self, level: str) -> tuple[str, Game]:
         """Begin one.
@@ -113,6 +115,26 @@ class Games:
             raise LookupError("this game is not there any more; begin a new one")
         self._open.move_to_end(number)
         return self._open[number]
+
+    async def unless_stopped(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result of ``work``, which is cancelled when the games are stopped: a policy may think for minutes.
+
+        Raises:
+            ConfigurationError: they were.
+        """
+        doing, stopped = asyncio.ensure_future(work), asyncio.ensure_future(self._stopped.wait())
+        try:
+            await asyncio.wait({doing, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not doing.done():
+                raise ConfigurationError("mcpgym play was stopped")
+            return doing.result()
+        finally:
+            stopped.cancel()
+            doing.cancel()
+
+    def stop(self) -> None:
+        """Cancel what goes on in them."""
+        self._stopped.set()
 
     async def aclose(self) -> None:
         """Leave all of them."""

@@ -7,7 +7,7 @@ around it, which carries its calls.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -97,7 +97,7 @@ def play_app(table: Table, games: Games, token: str, frame: str, once: str) -> A
         return await games.get(request.query_params.get("game", "")).values()
 
     def acting(
-        act: Callable[[Game, dict[str, Any]], Awaitable[dict[str, Any] | None]],
+        act: Callable[[Game, dict[str, Any]], Coroutine[Any, Any, dict[str, Any] | None]],
     ) -> Callable[[Request], Awaitable[Any]]:
         async def acted(request: Request) -> dict[str, Any]:
             given = await _body(request)
@@ -106,7 +106,7 @@ def play_app(table: Table, games: Games, token: str, frame: str, once: str) -> A
             async with game.lock:
                 if given.get("version") != game.version:
                     return {**await shown(number, game), "behind": True}
-                result = await act(game, given)
+                result = await games.unless_stopped(act(game, given))
                 return {**await shown(number, game), "result": result}
 
         return acted
