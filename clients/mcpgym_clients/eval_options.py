@@ -86,6 +86,11 @@ class EvalOptions:
         if given := [name for name in ours if getattr(self, name)]:
             names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
             raise UsageProblem(f"{names}: that is for our own loop; {self.agent.partition(':')[0]} has its own")
+        budgets = [name for name in ("max_cost", "max_total_tokens", "prices") if getattr(self, name) is not None]
+        if budgets and self.agent.startswith("command:"):
+            raise UsageProblem(
+                f"--{budgets[0].replace('_', '-')}: a command: tells nothing of its tokens to be counted"
+            )
 
     @property
     def planned(self) -> int:

@@ -208,6 +208,7 @@ def test_what_has_no_score_is_played_again(command: Callable, alone: Path) -> No
         (["--agent", "command:cat {ulr}"], "{ulr} stands for nothing"),
         (["--agent", "command:cat {model}"], "name it with -p MODEL"),
         (["--agent", "command:cat {url", "-p", "m"], "no command can be read"),
+        (["--agent", "command:cat", "--max-cost", "1"], "--max-cost: a command: tells nothing of its tokens"),
         (["--agent", "command:cat", "--temperature", "1"], "--temperature: that is for our own loop"),
         (["--agent", "command:cat", "--agent-env", "NOT_SET_HERE"], "NOT_SET_HERE: it is not set"),
         (["--agent", "codex", "-p", "m", "--agent-python", "x"], "--agent-python is for openai-agents"),

@@ -24,14 +24,17 @@ import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from tests import node_tools
 
+from mcpgym.environment import Config
 from mcpgym.errors import ConfigurationError, UnknownNameError
 from mcpgym.schema import schema_hash
 from mcpgym_clients.bundling.command import BundleOptions, run
+from mcpgym_clients.bundling.contents import _server
 from mcpgym_clients.bundling.distributions import home_of, needed
 from mcpgym_clients.bundling.distributions import installed as installed_here
 from mcpgym_clients.bundling.entry import words
 from mcpgym_clients.bundling.icon import SIZE, icon
 from mcpgym_clients.bundling.settings import settings_of
+from mcpgym_clients.bundling.wheels import wheel
 from mcpgym_environments.python_sandbox.config import PythonSandboxConfig
 from mcpgym_environments.tic_tac_toe import TicTacToe
 
@@ -90,8 +93,8 @@ def test_the_manifest_says_what_the_server_has(bundled: Path) -> None:
 def carried_code(folder: Path, target: Path) -> Path:
     """The code that the bundle carries, installed alone: as pure Python, a wheel is what it unpacks to."""
     (carried,) = (folder / "wheels").iterdir()
-    with zipfile.ZipFile(carried) as wheel:
-        wheel.extractall(target)
+    with zipfile.ZipFile(carried) as packed:
+        packed.extractall(target)
     return target
 
 
@@ -137,15 +140,17 @@ def test_it_starts_by_exactly_its_command_and_plays_a_game(bundled: Path, tmp_pa
 
 def test_the_wheel_has_the_whole_package_and_nothing_of_the_machine(bundled: Path, tmp_path: Path) -> None:
     code, (carried,) = tmp_path / "code", (bundled / "wheels").iterdir()
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--no-compile", "--target"]
+    uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    start = [sys.executable, "-m"] if uv is None else [uv]
+    install = [*start, "pip", "install", "-q", "--no-deps", "--no-index", "--target"]
     subprocess.run([*install, str(code), str(carried)], check=True, capture_output=True, timeout=100)
     assert (code / "mcpgym_environments" / "tic_tac_toe" / "models" / "default" / "model.safetensors").is_file()
-    with zipfile.ZipFile(carried) as wheel:
-        names = wheel.namelist()
-        assert wheel.testzip() is None
-        record = wheel.read(names[-1].rpartition("/")[0] + "/RECORD").decode().split()
+    with zipfile.ZipFile(carried) as packed:
+        names = packed.namelist()
+        assert packed.testzip() is None
+        record = packed.read(names[-1].rpartition("/")[0] + "/RECORD").decode().split()
         for name, digest, _ in (line.split(",") for line in record[:-1]):
-            made = base64.urlsafe_b64encode(hashlib.sha256(wheel.read(name)).digest()).decode().rstrip("=")
+            made = base64.urlsafe_b64encode(hashlib.sha256(packed.read(name)).digest()).decode().rstrip("=")
             assert digest == f"sha256={made}", name
     assert sorted(line.split(",")[0] for line in record) == sorted(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith("direct_url.json")]
@@ -178,20 +183,21 @@ def test_the_official_tool_takes_it_and_makes_the_same_command_of_it(bundled: Pa
             name.as_posix(): content for name, content in files.items()
         }
     library = node_tools.package("@anthropic-ai/mcpb") / "dist" / "index.js"
-    for chosen in ({}, {"policy_moves": "first", "illegal_move_loses": True, "max_turns": 5}):
-        asked = {"manifest": read(bundled), "extensionPath": str(bundled), "systemDirs": {}, "pathSeparator": "/"}
-        script = (
-            f"import {{ getMcpConfigForManifest as made }} from {json.dumps(library.as_uri())};"
-            f"console.log(JSON.stringify(await made({json.dumps(asked | {'userConfig': chosen})})))"
-        )
-        node = [str(node_tools.node()), "--input-type=module", "-e", script]
-        done = subprocess.run(node, capture_output=True, text=True, timeout=60, check=True)
+    choices: list[dict[str, Any]] = [{}, {"policy_moves": "first", "illegal_move_loses": True, "max_turns": 5}]
+    asked = {"manifest": read(bundled), "extensionPath": str(bundled), "systemDirs": {}, "pathSeparator": "/"}
+    script = (
+        f"import {{ getMcpConfigForManifest as made }} from {json.dumps(library.as_uri())};"
+        f"for (const chosen of {json.dumps(choices)})"
+        f" console.log(JSON.stringify(await made({{ ...{json.dumps(asked)}, userConfig: chosen }})))"
+    )
+    node = [str(node_tools.node()), "--input-type=module", "-e", script]
+    done = subprocess.run(node, capture_output=True, text=True, timeout=60, check=True)
+    for chosen, line in zip(choices, done.stdout.splitlines(), strict=True):
         ours = filled_in(bundled, {name: json.dumps(value).strip('"') for name, value in chosen.items()})
-        given = [words(NAME, {}, [], []), *(item.split("=") for item in json.loads(done.stdout)["args"][4:])]
-        for theirs_made, ours_made in zip(given[1:], (item.split("=") for item in ours["args"][4:]), strict=True):
-            assert theirs_made[0] == ours_made[0]
-            assert json.loads(json.dumps(theirs_made[1])) in (ours_made[1], ours_made[1].removesuffix(".0"))
-        assert json.loads(done.stdout)["args"][:4] == ours["args"][:4]
+        args = json.loads(line)["args"]
+        for made_there, made_here in zip(args[4:], ours["args"][4:], strict=True):
+            assert made_there in (made_here, made_here.removesuffix(".0"))
+        assert args[:4] == ours["args"][:4]
 
 
 @pytest.mark.parametrize(
@@ -259,6 +265,29 @@ def test_only_what_a_form_can_show_is_offered_in_numbers_that_json_can_hold() ->
     assert settings_of(PythonSandboxConfig(), {"tasks": "open"}, []).fixed == ["tasks=open"]
 
 
+class Injected(Config):
+    """Values that would be others in a client that fills in what they name, or in a form of one line."""
+
+    home: str = "${HOME}/x"
+    other: str = "${user_config.quoted}"
+    lines: str = "a\nb"
+    quoted: str = """a "b" 'c' \\ {d} $e"""
+
+
+def test_values_that_a_client_would_change_are_kept_out_of_its_hands() -> None:
+    made = settings_of(Injected(), {"home": "${HOME}/x"}, None)
+    assert {name for name, field in made.form.items() if "default" in field} == {"quoted"}
+    assert set(made.form) == set(made.values) == set(Injected.model_fields)
+    untouched = [f"{name}=${{user_config.{name}}}" for name in ("home", "other", "lines")]
+    served = words("e", made.values, made.fixed, [*untouched, f"quoted={Injected().quoted}"])
+    assert served[4::2] == [f"{name}={value}" for name, value in Injected().model_dump().items()]
+    fixed = settings_of(Injected(), {"other": '"${HOME}"'}, [])
+    written = _server("an-environment", fixed)
+    found: dict[str, Any] = {}
+    exec(written, found | {"__name__": "server"}, found)
+    assert (found["FIXED"], found["SETTINGS"]) == (['other="${HOME}"'], {})
+
+
 def installed(
     site: Path, name: str, files: Mapping[str, str], *, direct: str | None = None, needs: str = ""
 ) -> Distribution:
@@ -290,14 +319,24 @@ def test_a_package_from_an_index_is_asked_for_and_one_from_a_folder_is_carried(t
     assert made[0].wheel is not None
     name, content = made[0].wheel
     assert name == "my_game-1.2-py3-none-any.whl"
-    with zipfile.ZipFile(io.BytesIO(content)) as wheel:
-        assert wheel.namelist() == [
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        assert packed.namelist() == [
             *("my_game/__init__.py", "my_game/words.txt"),
             *(f"my_game-1.2.dist-info/{file}" for file in ("METADATA", "RECORD", "WHEEL", "entry_points.txt")),
         ]
     with pytest.raises(UnknownNameError, match="extra of my-game"):
         needed(ours, "my_game", ["fast"])
     assert home_of(NAME)[1] == "mcpgym_environments"
+
+
+def test_hidden_files_of_a_source_folder_are_not_carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"kept_game/__init__.py": "", "kept_game/data/words.txt": "a"}
+    hidden = {f"kept_game/{name}": "KEY=secret" for name in (".env", ".git/config", "data/.hidden")}
+    direct = '{"url": "file:///x", "dir_info": {"editable": true}}'
+    monkeypatch.syspath_prepend(str(tmp_path))
+    made = wheel(installed(tmp_path, "kept-game", files | hidden, direct=direct), editable=True, modules=["kept_game"])
+    with zipfile.ZipFile(io.BytesIO(made[1])) as whole:
+        assert [name for name in whole.namelist() if name.startswith("kept_game/")] == sorted(files)
 
 
 def test_compiled_code_and_code_that_is_not_found_are_refused(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def manifest(
         "name": environment.name,
         "display_name": title_of(environment.name),
         "version": home.version,
-        "description": environment.description,
+        "description": environment.description or title_of(environment.name),
         "author": {"name": _author(home)},
         "icon": ICON,
         "server": {

@@ -60,9 +60,12 @@ def _shown(name: str, schema: Mapping[str, Any], value: Any) -> dict[str, Any] |
         "type": kind,
         "title": name.replace("_", " ").capitalize(),
         "description": description,
-        "default": value,
         "required": False,
     }
+    if not isinstance(value, str) or (
+        value.isprintable() and "${" not in value
+    ):  # clients fill in what ${…} stands for
+        made["default"] = value
     for limit, field in (("min", "minimum"), ("max", "maximum")):
         if kind == "number" and abs(schema.get(field, _EXACT)) < _EXACT:
             made[limit] = schema[field]

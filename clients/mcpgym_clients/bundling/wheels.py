@@ -1,7 +1,7 @@
 """The wheel of a package that is installed from a folder, an editable one too: what an index would have of it.
 
-Python files and data are taken as they lie here; what is compiled would run on machines like this one alone, and is
-refused.
+Python files and data are taken as they lie here, without hidden files of a source folder; what is compiled would run
+on machines like this one alone, and is refused.
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ def _beside(distribution: Distribution, modules: Sequence[str]) -> Iterator[tupl
             continue
         for folder in map(Path, spec.submodule_search_locations):
             for path in sorted(folder.rglob("*")):
-                if path.is_file():
-                    yield f"{module}/{path.relative_to(folder).as_posix()}", path
+                place = path.relative_to(folder)
+                if path.is_file() and not any(part.startswith(".") for part in place.parts):  # .env, .git, .DS_Store
+                    yield f"{module}/{place.as_posix()}", path
 
 
 def _record(files: dict[str, bytes], own: str) -> str:
