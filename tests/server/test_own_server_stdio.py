@@ -291,7 +291,9 @@ def test_the_pool_is_bounded_filled_beside_and_given_to_nobody_twice() -> None:
     asyncio.run(main())
 
 
-def test_a_dead_one_in_the_pool_is_passed_over() -> None:
+def test_a_dead_one_in_the_pool_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes.tempfile, "tempdir", str(tmp_path))
+
     async def main() -> None:
         environment = toy(warm=1)
         async with episodes(environment) as (served, _):
@@ -302,6 +304,7 @@ def test_a_dead_one_in_the_pool_is_passed_over() -> None:
             await asyncio.sleep(0.3)
             fresh = await served.open("toy", split="test")
             assert await said(fresh, "add", word="x") == "1 words"
+        assert not list(tmp_path.iterdir()), "also of those whose keeper was killed"
 
     asyncio.run(main())
 

@@ -108,8 +108,9 @@ def named_variables(names: Sequence[str]) -> dict[str, str]:
 class ServerProcess:
     """A running server. Made by :meth:`start`; whoever has it must :meth:`end` it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, control: int, status: int) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, control: int, status: int, folder: str) -> None:
         self._process = process
+        self._folder = folder
         self._control = control
         self._status = status
         self._told = ""
@@ -150,7 +151,7 @@ class ServerProcess:
             os.close(control)
             os.close(theirs)
         os.set_blocking(status, False)
-        return cls(process, ours, status)
+        return cls(process, ours, status, folder)
 
     @property
     def gone(self) -> bool:
@@ -238,6 +239,8 @@ class ServerProcess:
                 transport = getattr(self._process, "_transport", None)
                 if transport is not None:  # else it is closed, with a warning, when it is collected
                     transport.close()
+                if Path(self._folder).exists():  # its keeper was killed
+                    await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
     async def _drain(self) -> None:
         """What it still writes, thrown away: one that waits for a reader does not come to its end."""
