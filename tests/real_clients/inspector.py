@@ -57,12 +57,14 @@ async def _play(seats: Sequence[Seat]) -> Sequence[Played | Exception]:
         for way in dict.fromkeys(seat.way for seat in seats):
             mine = {place: seat for place, seat in enumerate(seats) if seat.way == way}
             steps = InStep([str(place) for place in mine])
-            games = [_game(str(place), seat, daemon, steps) for place, seat in mine.items()]
+            listed: dict[str, asyncio.Future[Any]] = {}
+            games = [_game(str(place), seat, daemon, steps, listed) for place, seat in mine.items()]
             played |= dict(zip(mine, await asyncio.gather(*games, return_exceptions=True), strict=True))
     return [played[place] for place in range(len(seats))]
 
 
-async def _game(name: str, seat: Seat, daemon: Daemon, steps: InStep) -> Played:
+async def _game(name: str, seat: Seat, daemon: Daemon, steps: InStep, listed: dict[str, asyncio.Future[Any]]) -> Played:
+    """``listed`` has the tools of each URL: three games at one of them ask once, as a process is a second's work."""
     try:
         run = by_process(seat) if seat.url else await daemon(name, seat)
         texts: list[str] = []
@@ -70,8 +72,11 @@ async def _game(name: str, seat: Seat, daemon: Daemon, steps: InStep) -> Played:
             await steps.move(name)
             (content,) = (await run(*wanted))["content"]
             texts.append(content["text"])
-        listed = (await run("", {}))["tools"]  # as the server sent it: title and _meta are for people, not for a model
-        return Played([{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in listed], texts)
+        if (server := seat.url or name) not in listed:
+            listed[server] = asyncio.ensure_future(run("", {}))
+        tools = (await listed[server])["tools"]
+        # As the server sent them: title and _meta are for people, not for a model.
+        return Played([{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools], texts)
     finally:
         await steps.leave(name)
 

@@ -31,10 +31,13 @@ from mcpgym_environments.tic_tac_toe import TicTacToe
 
 GAMES: tuple[tuple[str, int, tuple[int, ...]], ...] = (
     ("test-0", 5, (4, 0, 8, 2, 6, 1, 3, 5, 7)),
-    ("test-1", 6, (9, 8, 7, 6, 5, 4, 3, 2, 1, 0)),
-    ("test-2", 7, (1, 0, 2, 3, 4, 5, 6, 7, 8)),
+    ("test-1", 6, (9, 7, 5, 1, 3, 4, 2, 0, 8, 6)),
+    ("test-2", 7, (4, 2, 6, 0, 7, 1, 8, 5, 3)),
 )
-"""Task, seed and the model's liking for each of the three. The second begins with an error that the model must read."""
+"""Task, seed and the model's liking for each of the three. They are short: some clients start a process for each call.
+
+The second begins with an error that the model must read, the third is won, and the others are lost.
+"""
 SECRET = "a-secret-of-the-tests"
 OVER = "\n(This episode is over; start_episode begins another.)"
 

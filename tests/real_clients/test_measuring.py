@@ -69,7 +69,7 @@ def test_a_client_whose_games_are_one_game_is_not_isolated(tmp_path: Path) -> No
 
 
 def test_a_client_that_stops_early_has_not_played(tmp_path: Path) -> None:
-    cells = measured(tmp_path, moves=3)
+    cells = measured(tmp_path, moves=2)
     assert not cells["episode"].plays
     assert not cells["bare"].plays
 
