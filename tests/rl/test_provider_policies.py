@@ -225,6 +225,12 @@ def test_an_environment_without_tools_is_a_plain_conversation(kind: str, mode: s
     assert "tools" not in fake.requests[0]
 
 
+def test_what_is_no_unicode_is_replaced_and_the_conversation_goes_on(kind: str) -> None:
+    trace, fake = play(kind, says(kind, "no \ud800"), says(kind, "yes"), environment="chat")
+    assert (trace.error, trace.messages[-1]["content"]) == (None, "yes")
+    assert "no \ufffd" in json.dumps(fake.requests[1], ensure_ascii=False)
+
+
 def test_an_empty_turn_is_no_message(kind: str) -> None:
     trace, fake = play(kind, says(kind, ""), says(kind, "yes"), environment="chat")
     assert (trace.stop_reason, fake.refused) == (StopReason.ANSWERED, [])

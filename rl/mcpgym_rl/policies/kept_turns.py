@@ -3,6 +3,8 @@ are worth something only then, and no transcript has a place for them."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,8 +22,13 @@ class KeptTurns:
     _turns: dict[int, tuple[Message, Parts]] = field(default_factory=dict)
 
     def keep(self, place: int, message: Message, parts: Parts) -> None:
-        """The turn that will stand at ``place`` in the transcript is made of these parts."""
-        self._turns[place] = parse(message)[0], parts
+        """The turn that will stand at ``place`` in the transcript is made of these parts.
+
+        Parts that hold what no request can (half of a surrogate pair) are not kept: the transcript has that replaced.
+        """
+        with contextlib.suppress(ValueError):
+            json.dumps(parts, ensure_ascii=False, allow_nan=False).encode()
+            self._turns[place] = parse(message)[0], parts
 
     def of(self, place: int, message: Message) -> Parts | None:
         """The parts of the message at ``place``; None where it is another's, or was changed."""
