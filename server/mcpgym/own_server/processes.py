@@ -239,8 +239,7 @@ class ServerProcess:
                 transport = getattr(self._process, "_transport", None)
                 if transport is not None:  # else it is closed, with a warning, when it is collected
                     transport.close()
-                if Path(self._folder).exists():  # its keeper was killed
-                    await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+                await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)  # where its keeper was killed
 
     async def _drain(self) -> None:
         """What it still writes, thrown away: one that waits for a reader does not come to its end."""
