@@ -15,13 +15,21 @@ from mcpgym.errors import ConfigurationError, EpisodeEnded, ServerUnavailable
 from mcpgym.messages import Message, tool_answer
 from mcpgym.tasks import derive_seed
 from mcpgym.telemetry.sections import section
-from mcpgym.telemetry.spans import Kind
 from mcpgym_rl.failures import CLEAN_UP_SECONDS, explain, leaves, uninterrupted
 from mcpgym_rl.lanes import EpisodeLane, Lane
 from mcpgym_rl.parse import MalformedCall, ParsedCall
 from mcpgym_rl.policy import ContextFull, EpisodeContext, OwnLoop, Policy, PolicyError, PolicySession, Turn
 from mcpgym_rl.record import Record
-from mcpgym_rl.rollout_spans import RolloutSection, policy_name, section_of_call, tell_sample, tell_score, watched
+from mcpgym_rl.rollout_spans import (
+    SCORE,
+    TURN,
+    RolloutSection,
+    section_of_call,
+    section_of_sample,
+    tell_sample,
+    tell_score,
+    watched,
+)
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceCall
 
@@ -130,7 +138,7 @@ async def _recorded(
                 )
                 record.stop_reason = await _play(session, episode, limits, record, given)
             if record.stop_reason.scored:
-                with section("score") as span:
+                with section(SCORE) as span:
                     record.score = await episode.score(record.messages)
                     tell_score(span, record.score)
     except asyncio.CancelledError:
@@ -165,7 +173,7 @@ async def _play(
         await asyncio.sleep(0)  # neither a policy nor a lane that never waits may starve the others, a limit or Ctrl-C
         if limits.max_tokens is not None and record.usage.completion_tokens >= limits.max_tokens:
             return StopReason.TRUNCATED
-        with section("turn") as span:
+        with section(TURN) as span:
             if span is not None:
                 span.note({"mcpgym.turn": record.turns + 1})
             ended = await _take_turn(session, episode, limits, record, given)
@@ -183,9 +191,9 @@ async def _take_turn(
         calls = record.add_turn(turn, given=True)
     else:
         try:
-            with section(f"chat {policy_name(record.policy)}", Kind.CLIENT, shared=True) as span:
+            with section_of_sample(record.policy) as span:
                 turn = await _act(session, record.messages)
-                tell_sample(span, record.policy, turn)
+                tell_sample(span, turn)
         except PolicyError as error:
             record.add_usage(error.usage)
             if isinstance(error, ContextFull):

@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeVar, overload
 from mcpgym.asking import asked
 from mcpgym.errors import ConfigurationError, RewardError
 from mcpgym.marks import marked_methods
-from mcpgym.telemetry.sections import section
+from mcpgym.telemetry import switch
+from mcpgym.telemetry.sections import NOTHING, Template, named, section
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -137,14 +138,13 @@ async def score(rewards: Mapping[str, Reward], environment: object, state: objec
         if "transcript" in item.needs and given["transcript"] is None:
             components[name] = None
             continue
-        with section(f"reward {name}") as span:
+        with NOTHING if switch.recorder is None else section(_reward(name)) as span:
             try:
                 value = await asked(item.function, environment, **given)
             except Exception as error:
                 raise RewardError(f"reward {name!r} failed: {type(error).__name__}: {error}") from error
             components[name] = made = None if value is None else _checked(item, value)
             if span is not None:
-                span.note({"gen_ai.evaluation.name": name})
                 span.note({} if made is None else {"gen_ai.evaluation.score.value": made})
     known = [(rewards[name].weight, value) for name, value in components.items() if rewards[name].weight]
     if any(value is None for _, value in known):
@@ -156,6 +156,10 @@ async def score(rewards: Mapping[str, Reward], environment: object, state: objec
     if not abs(total) <= LARGEST:
         raise RewardError(f"the rewards add up to more than {LARGEST:g}: {components}; use smaller weights")
     return Score(total, components)
+
+
+def _reward(name: str) -> Template:
+    return named(f"reward {name}", about=(("gen_ai.evaluation.name", name),))
 
 
 def _checked(item: Reward, value: Any) -> float:

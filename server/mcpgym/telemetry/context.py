@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 TRACEPARENT = "traceparent"
 """The key in MCP's ``_meta`` and the name of the HTTP header."""
-_FORM = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL)
+_FORM = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
 _random = Random(secrets.randbits(128))  # of our own: ids must take nothing from a generator that a run has seeded
 
 Way = Literal["", "mcp", "control"]
@@ -49,17 +50,22 @@ def new_span() -> bytes:
 
 def read(traceparent: Any, way: Way) -> Context:
     """The caller's span. What is no ``traceparent`` (clients may send anything) counts as none."""
-    if type(traceparent) is not str or len(traceparent) > 512 or not (found := _FORM.fullmatch(traceparent)):
+    if type(traceparent) is not str or not _FORM.match(traceparent):
         return NOBODY[way]
-    version, trace, span, flags, more = found.groups()
-    if version == "ff" or (version == "00" and more) or not int(trace, 16) or not int(span, 16):
+    if len(traceparent) > 55 and (traceparent[55] != "-" or traceparent.startswith("00")):
         return NOBODY[way]
-    return Context(bytes.fromhex(trace), bytes.fromhex(span), int(flags, 16) & 1 == 1, True, way)
+    if traceparent.startswith("ff"):
+        return NOBODY[way]
+    trace, span = bytes.fromhex(traceparent[3:35]), bytes.fromhex(traceparent[36:52])
+    if trace == _NO_TRACE or span == _NO_SPAN:
+        return NOBODY[way]
+    return Context(trace, span, traceparent[54] in "13579bdf", True, way)
 
 
 def caller(carrier: Any, way: Way) -> Context:
     """The span that a call's ``_meta``, or a request's headers, name."""
-    return read(carrier.get(TRACEPARENT), way) if isinstance(carrier, Mapping) else NOBODY[way]
+    found = carrier.get(TRACEPARENT) if isinstance(carrier, (dict, Mapping)) else None
+    return NOBODY[way] if found is None else read(found, way)
 
 
 def write(context: Context) -> str:

@@ -20,29 +20,32 @@ _times = struct.Struct("<cQcQ").pack
 
 def request(resource: bytes, scope: bytes, spans: Iterable[Ended]) -> bytes:
     """An ExportTraceServiceRequest. ``resource`` and ``scope`` are encoded messages."""
-    written = b"".join([field(2, encode(span)) for span in spans])
-    scope_spans = field(1, scope) + written
-    return field(1, field(1, resource) + field(2, scope_spans))
+    parts = [field(1, scope)]
+    for span in spans:
+        written = encode(span)
+        parts += (b"\x12", _varint(len(written)), written)  # 2
+    return field(1, field(1, resource) + field(2, b"".join(parts)))
 
 
 def encode(span: Ended) -> bytes:
     """One Span."""
-    shape, owner, parent = span.shape, span.owner, span.parent
+    trace, own, parent, start, end, shape, owner, more = span
     parts = [
-        b"\n\x10", span.trace,  # 1
-        b"\x12\x08", span.span,  # 2
-        _times(b"9", span.start, b"A", span.end),  # 7, 8: fixed64
+        b"\n\x10", trace,  # 1
+        b"\x12\x08", own,  # 2
+        _times(b"9", start, b"A", end),  # 7, 8: fixed64
         shape.encoded or _shape(shape),
-        _FLAGS[parent is not None and parent.remote],
     ]  # fmt: skip
-    if parent is not None:
-        parts += (b'"\x08', parent.span)  # 4
+    if parent is None:
+        parts.append(_FLAGS[False])
+    else:
+        parts += (_FLAGS[parent.remote], b'"\x08', parent.span)  # 4
     if owner is not None:
         parts.append(owner.encoded or _owner(owner))
-        if owner.span.trace != span.trace:
+        if owner.span.trace != trace:
             parts.append(owner.encoded_link or b"")
-    if span.attributes is not None:
-        parts.append(attributes(span.attributes, 9))
+    if more is not None:
+        parts.append(attributes(more, 9))
     return b"".join(parts)
 
 
@@ -83,8 +86,10 @@ def _any(value: Value) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    if number < 0x80:
-        return _SMALL[number]
+    return _SMALL[number] if number < len(_SMALL) else _long_varint(number)
+
+
+def _long_varint(number: int) -> bytes:
     parts = bytearray()
     while number >= 0x80:
         parts.append(number & 0x7F | 0x80)
@@ -93,4 +98,4 @@ def _varint(number: int) -> bytes:
     return bytes(parts)
 
 
-_SMALL = [bytes([number]) for number in range(0x80)]
+_SMALL = [_long_varint(number) for number in range(2048)]

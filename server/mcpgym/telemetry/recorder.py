@@ -95,11 +95,15 @@ class Recorder:
         trace, span = current.trace_id.to_bytes(16, "big"), current.span_id.to_bytes(8, "big")
         return Context(trace, span, current.trace_flags.sampled, current.is_remote)
 
-    def attach(self, context: Context) -> Token[shared_context.Context]:
+    def others(self) -> bool:
+        """Whether anybody else in this process makes spans, whose parents ours may be."""
+        return not isinstance(shared_trace.get_tracer_provider(), shared_trace.ProxyTracerProvider)
+
+    def attach(self, context: Context) -> Token[Any]:
         """Make it OpenTelemetry's current span as well."""
         return shared_context.attach(shared_trace.set_span_in_context(_as_shared(context)))
 
-    def detach(self, token: Token[shared_context.Context]) -> None:
+    def detach(self, token: Token[Any]) -> None:
         """Undo :meth:`attach`."""
         shared_context.detach(token)
 
@@ -169,19 +173,21 @@ def _readable(span: Ended, resource: Resource) -> ReadableSpan:
     from opentelemetry.trace import Link, SpanKind, Status, StatusCode
 
     kinds = {Kind.INTERNAL: SpanKind.INTERNAL, Kind.SERVER: SpanKind.SERVER, Kind.CLIENT: SpanKind.CLIENT}
-    owner = {} if span.owner is None else span.owner.attributes
-    links = [Link(_as_shared(span.owner.span).get_span_context())] if span.linked and span.owner is not None else []
+    trace, own_id, parent, start, end, shape, owner, own = span
+    common = {} if owner is None else owner.attributes
+    elsewhere = owner is not None and owner.span.trace != trace
+    links = [Link(_as_shared(owner.span).get_span_context())] if owner is not None and elsewhere else []
     return ReadableSpan(
-        name=span.shape.name,
-        context=_as_shared(Context(span.trace, span.span, True)).get_span_context(),
-        parent=None if span.parent is None else _as_shared(span.parent).get_span_context(),
+        name=shape.name,
+        context=_as_shared(Context(trace, own_id, True)).get_span_context(),
+        parent=None if parent is None else _as_shared(parent).get_span_context(),
         resource=resource,
-        attributes={**span.shape.attributes, **owner, **(span.attributes or {})},
+        attributes={**shape.attributes, **common, **(own or {})},
         links=links,
-        kind=kinds[span.shape.kind],
-        status=Status(StatusCode.ERROR if span.shape.failed else StatusCode.UNSET),
-        start_time=span.start,
-        end_time=span.end,
+        kind=kinds[shape.kind],
+        status=Status(StatusCode.ERROR if shape.failed else StatusCode.UNSET),
+        start_time=start,
+        end_time=end,
         instrumentation_scope=InstrumentationScope(SCOPE, _version()),
     )
 

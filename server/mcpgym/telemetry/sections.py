@@ -1,4 +1,4 @@
-"""Spans around a piece of code: ``with section("turn"):``. Free of charge, almost, while telemetry is off."""
+"""Spans around a piece of code: ``with section(TURN):``. Almost free of charge while telemetry is off."""
 
 from __future__ import annotations
 
@@ -6,18 +6,26 @@ import contextlib
 import time
 from collections.abc import Iterator
 from contextvars import Token
+from functools import lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcpgym.telemetry import switch
 from mcpgym.telemetry.context import CURRENT, Context, new_span, new_trace
-from mcpgym.telemetry.spans import Attributes, Ended, Kind, Owner, Shape, Value
+from mcpgym.telemetry.spans import Attributes, Kind, Owner, Shape, Value
 
 if TYPE_CHECKING:
     from mcpgym.telemetry.recorder import Recorder
 
-_SHAPES: dict[tuple[str, Kind, bool], Shape] = {}
-_MAX_SHAPES = 1024
+
+class Template:
+    """What all sections of one kind have in common."""
+
+    __slots__ = ("failed", "fine", "name")
+
+    def __init__(self, name: str, kind: Kind = Kind.INTERNAL, attributes: Attributes | None = None) -> None:
+        self.name = name
+        self.fine, self.failed = (Shape(name, kind, attributes or {}, failed=failed) for failed in (False, True))
 
 
 class Section:
@@ -26,27 +34,48 @@ class Section:
     With ``shared``, OpenTelemetry's own context names it as well: for instrumented libraries that are used within.
     """
 
-    def __init__(self, recorder: Recorder, name: str, kind: Kind, *, shared: bool, owner: Owner | None = None) -> None:
-        self._recorder, self.name, self.kind, self._shared = recorder, name, kind, shared
-        self.owner = owner
-        self._own: dict[str, Value] = {}
+    __slots__ = (
+        "_attached",
+        "_error",
+        "_own",
+        "_recorder",
+        "_shared",
+        "_start",
+        "_token",
+        "context",
+        "owner",
+        "parent",
+        "template",
+    )
+
+    def __init__(
+        self, recorder: Recorder, template: Template, *, shared: bool = False, owner: Owner | None = None
+    ) -> None:
+        self._recorder, self.template, self._shared, self.owner = recorder, template, shared, owner
+        self._own: dict[str, Value] | None = None
+        self._error: str | None = None
+        self._attached: Token[Any] | None = None
 
     def note(self, attributes: Attributes) -> None:
         """Say more of it."""
-        self._own |= attributes
+        self._own = {**(self._own or {}), **attributes}
 
     def fail(self, kind: str) -> None:
         """It failed: ``error.type``, never an error's text."""
-        self._own["error.type"] = kind
+        self._error = kind
 
     def __enter__(self) -> Section:
-        parent = CURRENT.get()
-        self.parent = (parent if parent.trace else None) if parent is not None else self._recorder.outside()
-        trace = new_trace() if self.parent is None else self.parent.trace
-        sampled = self._recorder.samples(self.parent, trace, self.name)
-        self.context = Context(trace, new_span(), sampled)
-        self._token: Token[Context | None] = CURRENT.set(self.context)
-        self._attached = self._recorder.attach(self.context) if self._shared else None
+        recorder, parent = self._recorder, CURRENT.get()
+        if parent is None:
+            parent = recorder.outside()
+        elif not parent.trace:
+            parent = None
+        trace = new_trace() if parent is None else parent.trace
+        self.parent = parent
+        self.context = context = Context(trace, new_span(), recorder.samples(parent, trace, self.template.name))
+        self._token: Token[Context | None] = CURRENT.set(context)
+        if self._shared and recorder.others():
+            self._attached = recorder.attach(context)
         self._start = time.time_ns()
         return self
 
@@ -55,18 +84,16 @@ class Section:
         if self._attached is not None:
             self._recorder.detach(self._attached)
         CURRENT.reset(self._token)
-        if not self.context.sampled:
+        context, shape = self.context, self.template.fine
+        if not context.sampled:
             return
-        if kind is not None:
-            self._own.setdefault("error.type", kind.__name__)
-        shape = _shape(self.name, self.kind, "error.type" in self._own)
-        ended = Ended(
-            self.context.trace, self.context.span, self.parent, self._start, end, shape, self.owner, self._own or None
-        )
-        self._recorder.end(ended)
+        if self._error is not None or kind is not None:
+            shape = self.template.failed
+            self.note({"error.type": self._error or kind.__name__})  # type: ignore[union-attr]
+        self._recorder.end((context.trace, context.span, self.parent, self._start, end, shape, self.owner, self._own))
 
 
-class _Nothing:
+class Nothing:
     """In the place of a section while telemetry is off."""
 
     def __enter__(self) -> None:
@@ -76,13 +103,19 @@ class _Nothing:
         return None
 
 
-NOTHING = _Nothing()
+NOTHING = Nothing()
 
 
-def section(name: str, kind: Kind = Kind.INTERNAL, *, shared: bool = False) -> Section | _Nothing:
+def section(template: Template, *, shared: bool = False) -> Section | Nothing:
     """A span around a ``with`` block, which gets the :class:`Section`; None while telemetry is off."""
     recorder = switch.recorder
-    return NOTHING if recorder is None else Section(recorder, name, kind, shared=shared)
+    return NOTHING if recorder is None else Section(recorder, template, shared=shared)
+
+
+@lru_cache(1024)
+def named(name: str, kind: Kind = Kind.INTERNAL, about: tuple[tuple[str, Value], ...] = ()) -> Template:
+    """The template of that name and those attributes, made once."""
+    return Template(name, kind, dict(about))
 
 
 @contextlib.contextmanager
@@ -97,12 +130,3 @@ def shared(context: Context | None) -> Iterator[None]:
         yield
     finally:
         recorder.detach(token)
-
-
-def _shape(name: str, kind: Kind, failed: bool) -> Shape:
-    key = (name, kind, failed)
-    if (known := _SHAPES.get(key)) is None:
-        if len(_SHAPES) >= _MAX_SHAPES:
-            _SHAPES.clear()
-        known = _SHAPES[key] = Shape(name, kind, {}, failed=failed)
-    return known

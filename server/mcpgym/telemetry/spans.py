@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import NamedTuple
 
 from mcpgym.telemetry.context import Context
 
@@ -49,22 +48,9 @@ class Owner:
         self.encoded_link: bytes | None = None
 
 
-class Ended(NamedTuple):
-    """A span that is over. Times are in nanoseconds since 1970."""
-
-    trace: bytes
-    span: bytes
-    parent: Context | None
-    start: int
-    end: int
-    shape: Shape
-    owner: Owner | None = None
-    attributes: Attributes | None = None
-
-    @property
-    def linked(self) -> bool:
-        """Whether the span is in another trace than the episode's, and so refers to it by a link."""
-        return self.owner is not None and self.owner.span.trace != self.trace
+Ended = tuple[bytes, bytes, Context | None, int, int, Shape, Owner | None, Attributes | None]
+"""A span that is over: its trace and span id, its parent, when it began and ended (nanoseconds since 1970), and what
+is said of it, from the most common to its own. A plain tuple, for there is one for each call."""
 
 
 def digest(token: str) -> str:

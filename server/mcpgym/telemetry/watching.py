@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from contextvars import Token
 from typing import TYPE_CHECKING, Any
 
 from mcpgym.telemetry import switch
 from mcpgym.telemetry.context import CURRENT, Context, new_span, new_trace
-from mcpgym.telemetry.sections import Section
-from mcpgym.telemetry.spans import Ended, Kind, Owner, Shape, Value, digest
+from mcpgym.telemetry.sections import Section, Template, named
+from mcpgym.telemetry.spans import Kind, Owner, Shape, Value, digest
 
 if TYPE_CHECKING:
     from mcpgym.calls import CallRecord
@@ -26,12 +27,13 @@ _UNKNOWN = "_unknown"
 class Watch:
     """What is told of ``episode``: by its ``called``, ``scoring``, ``scored`` and ``closed``."""
 
-    __slots__ = ("_episode", "_owner", "_parent", "_recorder", "_started", "name")
+    __slots__ = ("_episode", "_owner", "_parent", "_recorder", "_shapes", "_started", "name")
 
     def __init__(self, episode: Episode, recorder: Recorder | None) -> None:
         self._episode, self._recorder = episode, recorder
         self.name = digest(episode.token)
         self._started = time.time_ns()
+        self._shapes: dict[tuple[str, bool, str], Shape] = {}
         self._owner: Owner | None = None
         self._parent: Context | None = None
         if recorder is not None:
@@ -48,8 +50,19 @@ class Watch:
 
     def called(self, record: CallRecord) -> None:
         """A call was answered."""
-        if self._owner is not None and self._recorder is not None:
-            self._call_ended(self._recorder, self._owner, record)
+        recorder, owner = self._recorder, self._owner
+        if recorder is not None and owner is not None:
+            caller, parent, way = CURRENT.get(), owner.span, ""
+            if caller is not None:
+                way = caller.way
+                if caller.trace:
+                    parent = caller
+            if parent.sampled if not parent.remote else recorder.samples(parent, parent.trace, "tools/call"):
+                key = (record.name, record.is_error, way)
+                shape = self._shapes.get(key) or self._call_shape(recorder, *key)
+                end = time.time_ns()
+                start = end - int(record.milliseconds * 1e6)
+                recorder.end((parent.trace, new_span(), parent, start, end, shape, owner, None))
         if switch.events:
             known = record.name in self._episode.environment.tools
             self._log(
@@ -59,30 +72,21 @@ class Watch:
                 outcome="error" if record.is_error else "ok",
             )
 
-    def _call_ended(self, recorder: Recorder, owner: Owner, record: CallRecord) -> None:
-        caller = CURRENT.get()
-        if caller is not None and caller.trace:
-            parent, way = caller, caller.way
-            sampled = parent.sampled if not parent.remote else recorder.samples(parent, parent.trace, "tools/call")
-        else:
-            parent, way, sampled = owner.span, "" if caller is None else caller.way, owner.span.sampled
-        if not sampled:
-            return
+    def _call_shape(self, recorder: Recorder, name: str, is_error: bool, way: str) -> Shape:
+        """The shape of such a call; kept for tools that there are, and shared by all episodes of the environment."""
         environment = self._episode.environment
-        shape = recorder.shapes.get((environment.name, record.name, record.is_error, way))
-        if shape is None:
-            name = record.name if record.name in environment.tools else _UNKNOWN
-            key = (environment.name, name, record.is_error, way)
-            shape = recorder.shapes.get(key) or recorder.shapes.setdefault(key, _call_shape(*key))
-        end = time.time_ns()
-        start = end - int(record.milliseconds * 1e6)
-        recorder.end(Ended(parent.trace, new_span(), parent, start, end, shape, owner))
+        known = name in environment.tools
+        key = (environment.name, name if known else _UNKNOWN, is_error, way)
+        shape = recorder.shapes.get(key) or recorder.shapes.setdefault(key, _call_shape(*key))
+        if known:
+            self._shapes[name, is_error, way] = shape
+        return shape
 
     def section(self, name: str) -> Section | None:
         """A span of this episode around a ``with`` block."""
         if self._recorder is None or self._owner is None:
             return None
-        return EpisodeSection(self._recorder, name, self._owner)
+        return EpisodeSection(self._recorder, named(name), self._owner)
 
     def scored(self, score: Score) -> None:
         """The episode was scored."""
@@ -105,7 +109,7 @@ class Watch:
             if shape is None:
                 shape = self._recorder.shapes[key] = _episode_shape(episode, failed=key[1])
             span = self._owner.span
-            ended = Ended(span.trace, span.span, self._parent, self._started, time.time_ns(), shape, self._owner, own)
+            ended = (span.trace, span.span, self._parent, self._started, time.time_ns(), shape, self._owner, own)
             self._recorder.end(ended)
         if switch.events:
             outcome = "failed" if episode.failure is not None else episode.stop_reason or reason
@@ -119,8 +123,11 @@ class Watch:
 class EpisodeSection(Section):
     """A section whose parent is the episode's span where no caller named one."""
 
-    def __init__(self, recorder: Recorder, name: str, owner: Owner) -> None:
-        super().__init__(recorder, name, Kind.INTERNAL, shared=False, owner=owner)
+    __slots__ = ("_before",)
+
+    def __init__(self, recorder: Recorder, template: Template, owner: Owner) -> None:
+        super().__init__(recorder, template, owner=owner)
+        self._before: Token[Context | None] | None = None
 
     def __enter__(self) -> Section:
         current = CURRENT.get()
@@ -132,8 +139,8 @@ class EpisodeSection(Section):
 
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
-        if (before := getattr(self, "_before", None)) is not None:
-            CURRENT.reset(before)
+        if self._before is not None:
+            CURRENT.reset(self._before)
 
 
 def watch(episode: Episode) -> Watch | None:

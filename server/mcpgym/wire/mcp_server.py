@@ -17,7 +17,7 @@ from mcpgym.errors import EpisodeError, McpgymError, UnknownNameError
 from mcpgym.messages import Message
 from mcpgym.telemetry import switch
 from mcpgym.telemetry.context import CURRENT, caller
-from mcpgym.telemetry.sections import section
+from mcpgym.telemetry.sections import named, section
 from mcpgym.telemetry.spans import Kind
 from mcpgym.wire import apps, completions, resources
 from mcpgym.wire.players import Face, Player
@@ -167,9 +167,7 @@ async def _traced(handler: Handler, context: Context, params: Any) -> dict[str, 
     try:
         if context.method == "tools/call":
             return await handler(context, params)
-        with section(context.method, Kind.SERVER) as span:
-            if span is not None:
-                span.note({"mcp.method.name": context.method})
+        with section(named(context.method, Kind.SERVER, (("mcp.method.name", context.method),))):
             return await handler(context, params)
     finally:
         CURRENT.reset(token)
