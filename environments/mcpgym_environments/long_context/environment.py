@@ -81,7 +81,7 @@ class LongContext(Environment[Task, Reading, LongContextConfig]):
 
     def _task(self, split: str, index: int) -> Task:
         plan = plan_of(split, index, self.config.family_names, self.config.levels)
-        hidden = {"family": plan.family, "level": plan.level, "characters": plan.size}
+        hidden = {"family": plan.family, "level": plan.level, "characters": plan.size, "text": plan.seed}
         return Task(task_id(split, index), split, prompt(plan, self.config), hidden)
 
     async def reset(self, task: Task, seed: int) -> Reading:

@@ -18,9 +18,9 @@ INSTRUCTIONS = """\
 A question about a text that is too long to read. `run_python` runs code in a Python notebook without a network; the \
 text is its variable `context`. Variables stay for the next run, the value of a last expression is shown, and long \
 output is cut in its middle: never print the text, look at pieces. In the code, `llm(prompt)` asks another model, \
-which knows nothing but the prompt and reads a limited number of characters; `llm_batch(prompts)` asks several at once. So \
-cut the text up, ask about the pieces, and put the answers together. `submit` hands in the bare answer, once, and ends \
-the task."""
+which knows nothing but the prompt and reads a limited number of characters; `llm_batch(prompts)` asks several at \
+once. So cut the text up, ask about the pieces, and put the answers together. `submit` hands in the bare answer, \
+once, and ends the task."""
 
 
 def prompt(plan: Plan, config: LongContextConfig) -> tuple[Message, ...]:

@@ -120,6 +120,7 @@ class Session:
         self._owed: tuple[int, int, float] | None = None  # number, longest blob and deadline of an answer to come
         self._announced: tuple[int, int] | None = None  # the lengths of a frame whose rest is to come
         self._broker = broker
+        self._runs_code = False  # in the call that goes on: only then may its code ask
         self._asks = 0
         self._asking: float | None = None  # since when a question has waited for its answer
         self._turn: Turn | None = None
@@ -358,6 +359,7 @@ class Session:
                 await self._sent(frame, allowed)
                 self._owed = number, most, deadline
                 return await self._answer(allowed)
+            self._runs_code = asked["op"] in ("run", "evaluate")
             async with asyncio.timeout(allowed) as limit:
                 await self._sent(frame)
                 self._owed = number, most, deadline
@@ -388,12 +390,13 @@ class Session:
             except frames.FrameError as error:
                 self._lose(str(error))
         json_length, blob_length = self._announced
-        if blob_length > (most if self._broker is None else max(most, self._broker.offer.bytes)):
+        may_ask = self._runs_code and self._broker is not None
+        if blob_length > (max(most, self._broker.offer.bytes) if self._broker is not None and may_ask else most):
             self._lose(f"its answer has {blob_length} bytes beside its header; {most} at most")
         left = None if seconds is None else max(0.0, deadline - monotonic())
         rest = await self.stream.receive(json_length + blob_length, left)
         self._announced = None
-        if self._broker is not None and self._is_question(rest[:json_length], blob_length):
+        if may_ask and self._is_question(rest[:json_length], blob_length):
             return {"ask": self._asks}, rest[json_length:]
         self._owed = None
         try:
