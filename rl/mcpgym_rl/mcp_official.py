@@ -65,11 +65,13 @@ class OfficialConnection:
 
     async def tools(self) -> list[dict[str, Any]]:
         """The tools as the server lists them."""
+        current = CURRENT.get()  # the SDK puts OpenTelemetry's into a request, and it works in a task of its own
 
         async def listed() -> list[dict[str, Any]]:
             tools, cursor = [], None
             while True:
-                page = await self._client.list_tools(cursor=cursor)
+                with shared(current):
+                    page = await self._client.list_tools(cursor=cursor)
                 tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
                 if not (cursor := page.next_cursor):
                     return tools
@@ -78,7 +80,7 @@ class OfficialConnection:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> CallResult:
         """One tool call."""
-        current = CURRENT.get()  # the SDK puts OpenTelemetry's into the call, and it works in a task of its own
+        current = CURRENT.get()
 
         async def called() -> CallResult:
             meta: Any = {meta_keys.IDEMPOTENCY: secrets.token_hex(16)}

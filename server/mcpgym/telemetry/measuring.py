@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SCOPE = "mcpgym"
 DURATION = "mcpgym.tool_call.duration"
 
 
@@ -52,7 +53,7 @@ class Measuring:
             for exporter in exporters
         ]
         self._provider = MeterProvider(readers, resource=resource, shutdown_on_exit=False)
-        meter = self._provider.get_meter("mcpgym")
+        meter = self._provider.get_meter(SCOPE)
 
         def counter(name: str, unit: str, what: str, read: Callable[[Episodes], Iterable[Observation]]) -> None:
             def observed(_: CallbackOptions) -> Iterable[Observation]:
@@ -127,9 +128,11 @@ class _WithDurations(MetricExporter):
     def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **more: Any) -> MetricExportResult:
         """All that the SDK collected, and the durations."""
         if (found := self._durations()) is not None:
-            scope = ScopeMetrics(InstrumentationScope("mcpgym"), [found], "")
-            added = ResourceMetrics(self._resource, [scope], "")
-            metrics_data = MetricsData([*metrics_data.resource_metrics, added])
+            scopes = [scope for resource in metrics_data.resource_metrics for scope in resource.scope_metrics]
+            ours = [metric for scope in scopes if scope.scope.name == SCOPE for metric in scope.metrics]
+            others = [scope for scope in scopes if scope.scope.name != SCOPE]
+            whole = ScopeMetrics(InstrumentationScope(SCOPE), [*ours, found], "")  # exporters take a scope once
+            metrics_data = MetricsData([ResourceMetrics(self._resource, [*others, whole], "")])
         return self._exporter.export(metrics_data, timeout_millis, **more)
 
     def force_flush(self, timeout_millis: float = 10_000) -> bool:
