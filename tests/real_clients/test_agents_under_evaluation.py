@@ -92,7 +92,7 @@ def test_claude_code_plays_and_is_told_apart_from_our_loop_with_the_same_model(
     mcpgym: Callable[..., str], tmp_path: Path
 ) -> None:
     with served(FakeMessagesAPI(first_free_cell)) as api:
-        model = ["-p", f"anthropic:claude-sonnet-4-5@{api.address}", "-n", "3"]
+        model = ["-p", f"anthropic:claude-sonnet-5@{api.address}", "-n", "3"]
         mcpgym("eval", "tic-tac-toe", "--agent", "claude-code", *model, "--out", "product")
         requests = list(api.requests)
         mcpgym("eval", "tic-tac-toe", "--agent", "loop", *model, "--out", "loop")
@@ -101,11 +101,11 @@ def test_claude_code_plays_and_is_told_apart_from_our_loop_with_the_same_model(
     said = mcpgym("compare", "loop", "product", "--json", "c.json")
     whole_games(tmp_path / "product", "claude-code", r"2\.", 3)
     assert {tool["name"] for asked in requests for tool in asked["tools"]} == {"mcp__environment__play"}
-    assert "the model is claude-sonnet-4-5 in both" in " ".join(said.split())
+    assert "the model is claude-sonnet-5 in both" in " ".join(said.split())
     found = json.loads((tmp_path / "c.json").read_text())
     assert [(run["agent"], run["model"]) for run in found["runs"]] == [
-        ("loop", "claude-sonnet-4-5"),
-        ("claude-code", "claude-sonnet-4-5"),
+        ("loop", "claude-sonnet-5"),
+        ("claude-code", "claude-sonnet-5"),
     ]
     assert found["comparisons"][0]["paired_by"] == "episode"
     assert found["comparisons"][0]["equal_games"] == 3
