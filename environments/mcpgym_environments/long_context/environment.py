@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from mcpgym_environments.python_sandbox.sessions.pool import Pool
     from mcpgym_environments.python_sandbox.sessions.session import Session
 
+OFFLINE = "MCPGYM_SUB_MODEL"
+"""Set to ``recorded`` it keeps every episode from asking a model anything: records answer, and the built-in reader."""
 LONGEST_CODE = 100_000
 LONGEST_ANSWER = 2_000
 PATIENCE = 4_000.0
@@ -69,8 +72,13 @@ class LongContext(Environment[Task, Reading, LongContextConfig]):
         self._configured: SubModel | None = None
         if self.config.sub_model == "reader":
             self._configured = Reader(self.config.window)
-        elif self.config.sub_model.startswith("openai:"):
+        elif self.config.sub_model.startswith("openai:") and not self._asks_nobody:
             self._configured = Endpoint(self.config.sub_model, self.config.sub_seconds)
+
+    @property
+    def _asks_nobody(self) -> bool:
+        """Whether only what was recorded may answer."""
+        return os.environ.get(OFFLINE, "").strip() == "recorded"
 
     def tasks(self, split: str) -> Sequence[Task]:
         """One text and one question each; the text is made when an episode needs it."""
@@ -97,8 +105,8 @@ class LongContext(Environment[Task, Reading, LongContextConfig]):
 
     def _budget(self, task: str, seed: int) -> Budget | None:
         config = self.config
-        model = self.sub_model or self._configured
-        if model is None and config.sub_model == "given":
+        model = self._configured if self._asks_nobody else self.sub_model or self._configured
+        if model is None and config.sub_model == "given" and self._record is None:
             raise ConfigurationError(
                 "sub_model=given: nobody has set environment.sub_model; give a model, or another one"
             )

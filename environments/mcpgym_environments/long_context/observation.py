@@ -11,7 +11,7 @@ from mcpgym_environments.long_context.made.plan import Plan
 
 FILE = "context.txt"
 """The file with the text, in the code's folder."""
-LOAD = f"context = open({FILE!r}, encoding='ascii').read()"
+LOAD = f"context = __import__('pathlib').Path({FILE!r}).read_text('ascii')"
 """What gives code the variable."""
 
 INSTRUCTIONS = """\
