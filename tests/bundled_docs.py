@@ -11,7 +11,7 @@ from mcpgym.asking import settle
 from mcpgym_clients.cards.tables import code, contract, facts
 
 PAGE = Path(__file__).parents[1] / "docs" / "bundled.md"
-NAMES = ("tic-tac-toe", "reverse-text", "double-check", "wiki-search", "python-sandbox")
+NAMES = ("tic-tac-toe", "reverse-text", "double-check", "wiki-search", "python-sandbox", "long-context")
 HEAD = """\
 # The bundled environments
 

@@ -21,7 +21,9 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ),
     ("python-sandbox", {"train_tasks": 150, "test_tasks": 150}),
     ("python-sandbox", {"tasks": "open", "max_calls": 3, "output_characters": 200}),
+    ("long-context", {"max_level": 1, "train_tasks": 60, "test_tasks": 60}),
 ]
+NAMES = ["tic-tac-toe", "reverse-text", "double-check", "wiki-search", "python-sandbox", "long-context"]
 
 
 @pytest.mark.parametrize(("name", "config"), FORMS)
@@ -29,7 +31,7 @@ def test_the_checker_finds_nothing(name: str, config: dict[str, Any]) -> None:
     check_environment(name, config=config, second_process=not config).raise_for_findings()
 
 
-@pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check", "wiki-search", "python-sandbox"])
+@pytest.mark.parametrize("name", NAMES)
 def test_people_find_a_line_of_description_an_icon_and_the_two_policies(name: str) -> None:
     environment = load_environment(name)
     assert environment.name == name
@@ -42,7 +44,7 @@ def test_people_find_a_line_of_description_an_icon_and_the_two_policies(name: st
     assert all(reward.description for reward in environment.rewards.values())
 
 
-@pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check", "wiki-search", "python-sandbox"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_icon_is_a_drawing_that_parses(name: str) -> None:
     from urllib.parse import unquote
     from xml.etree import ElementTree

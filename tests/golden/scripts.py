@@ -50,6 +50,10 @@ CONFIGURATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"families": "function,debug", "min_level": 3, "output_characters": 200},
         {"tasks": "open"},
     ],
+    "long-context": [
+        {"sub_model": "none", "families": "ledger", "max_runs": 2},
+        {"families": "tally", "max_level": 1, "window": 4_000, "sub_calls": 10, "output_characters": 200},
+    ],
 }
 """Configurations that are played besides the default."""
 
@@ -149,6 +153,31 @@ OWN: Mapping[str, Mapping[str, Sequence[Any]]] = {
             {"name": "submit", "arguments": {"answer": " "}},
             {"name": "write_file", "arguments": {"path": "solution.py", "text": "raise SystemExit\n"}},
             {"name": "submit", "arguments": {"answer": "nothing"}},
+        ],
+        "says it only": ["The answer is 42."],
+    },
+    "long-context": {
+        "looks around": [
+            _code("print(len(context))\ncontext[:300]"),
+            _code("llm('Who has it?')"),
+            _code(
+                "asked = 'To whom did Tavel Mornick give the lantern? Answer with the name, or none.'\n"
+                "llm_batch([f'{context[start:start + 9_000]}\\nQuestion: {asked}' for start in (0, 9_000)])"
+            ),
+            _code("print(context)"),
+            {"name": "submit", "arguments": {"answer": ""}},
+            {"name": "submit", "arguments": {"answer": "Tavel Mornick"}},
+        ],
+        "asks what it may not": [
+            _code("llm(context)"),
+            _code("llm_batch(['x'] * 2_001)"),
+            _code("llm(5)"),
+            _code("llm('\\ud800')"),
+        ],
+        "loses the text": [
+            _code("context = None\nopen('context.txt', 'w').close()"),
+            _code("import os\nos._exit(1)"),
+            _code("context.count('.')"),
         ],
         "says it only": ["The answer is 42."],
     },

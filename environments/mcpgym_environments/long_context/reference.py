@@ -32,6 +32,7 @@ def asked(text, question):
 '''
 FLAT = """\
 context = context[: {window} - 200]  # what fits
+
 """
 CHAIN = """
 holder = {holder!r}

@@ -14,9 +14,6 @@ from mcpgym_environments.long_context.made import chain, compare, tally
 
 MARK = "Question: "
 """How the last line of a prompt begins."""
-PUZZLED = "I do not understand the question. The last line must be one of: " + " / ".join(
-    MARK + asked for asked in (chain.ASKED, tally.ASKED, compare.ASKED)
-)
 _SENTENCE = re.compile(r"[^.\n]+\.")
 
 
@@ -27,6 +24,11 @@ def forms() -> list[str]:
         tally.ASKED.format(g="{goods}", p="{town}"),
         compare.ASKED,
     ]
+
+
+PUZZLED = "I do not understand the question. The last line must be one of: " + " / ".join(
+    MARK + form for form in forms()
+)
 
 
 class Reader:
