@@ -13,6 +13,11 @@ def still(answers: Answers) -> bool:
     return b"grew" in words and int(words[words.index(b"grew") + 1]) <= 5
 
 
+def stood(answers: Answers) -> bool:
+    """After the first step come several times a call and ``BETWEEN``: no file grew between calls."""
+    return all(before.output == after.output for before, after in zip(answers[2::4], answers[4::4], strict=True))
+
+
 def ended_in_time(limit: float) -> Callable[[Answers], bool]:
     """The first step was stopped soon after its limit."""
     return lambda answers: answers[0].status in ("timeout", "killed", "crashed") and answers[0].seconds < limit + 2
@@ -28,6 +33,10 @@ import os
 after = os.path.getsize('beat') if os.path.exists('beat') else 0
 print('grew', after - int(open('size').read()))
 """
+
+BETWEEN = (Read("beat"), Sleep(0.2), Read("beat"))
+TAKES_BACK = bytes.fromhex("be12000000 b83e000000 0f05 ebf2")
+"""For x86_64: ``kill(first argument, SIGCONT)`` for ever."""
 
 AWAKE = Run(
     """
@@ -170,6 +179,56 @@ PROCESSES: tuple[Case, ...] = (
         proves=nothing(b"RAN"),
         heavy=True,
         landlock=False,
+    ),
+    case(
+        "a_fork_that_the_end_of_its_call_comes_upon",
+        """
+        import os, struct, time
+        x = [bytearray(b'1' * 10**6) for i in range(300)]
+        def leave(call):
+            os.write(3, struct.pack('>BIII', 0, call, 0, 0))
+            if os.fork() == 0:
+                while True: open('beat', 'a').write('x'); time.sleep(.002)
+        """,
+        *(step for call in (2, 3, 4) for step in (f"leave({call})", *BETWEEN)),
+        proves=stood,
+        heavy=True,
+        landlock=False,
+    ),
+    case(
+        "a_thread_takes_back_what_stops_it",
+        f"""
+        import ctypes, mmap, os, platform, threading, time
+        code = {TAKES_BACK!r}
+        where = mmap.mmap(-1, 4096, prot=7)
+        where.write(code)
+        endless = ctypes.CFUNCTYPE(None, ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(where)))
+        def write():
+            while True: open('beat', 'a').write('x'); time.sleep(.002)
+        if platform.machine() == 'x86_64':
+            for _ in range(2): threading.Thread(target=endless, args=(os.getpid(),), daemon=True).start()
+            threading.Thread(target=write, daemon=True).start()
+        """,
+        *(step for _ in range(6) for step in ("1", *BETWEEN)),
+        proves=stood,
+        heavy=True,
+    ),
+    case(
+        "timers_that_wake_what_is_stopped",
+        """
+        import ctypes, signal, struct, threading, time
+        l = ctypes.CDLL(None)
+        signal.signal(signal.SIGCONT, lambda *_: None)
+        for n in range(1, 100):
+            t = ctypes.c_void_p()
+            if l.timer_create(1, struct.pack('qii48x', 0, signal.SIGCONT, 0), ctypes.byref(t)) == 0:
+                l.timer_settime(t, 0, struct.pack('4q', 0, 0, 0, n * 10**7), None)
+        def write():
+            while True: open('beat', 'a').write('x'); time.sleep(.002)
+        threading.Thread(target=write, daemon=True).start()
+        """,
+        *(step for _ in range(2) for step in ("1", *BETWEEN)),
+        proves=stood,
     ),
     case(
         "time_bomb_thread",

@@ -29,6 +29,8 @@ LOOK_SECONDS = 0.03
 _PR_SET_CHILD_SUBREAPER = 36
 FREEZE_SECONDS = 1.0
 """How long stopping a session's processes may take, however busy they make the machine."""
+STANDS_LOOKS = 4
+"""How often a worker is looked at before it is sent another stop; in between a millisecond at most goes by."""
 _REUSED = 300
 """From here on numbers are given anew when the kernel has come to their end; those below it gives only once."""
 _SIGSTOP = int(signal.SIGSTOP)
@@ -217,46 +219,42 @@ class Processes:
     def freeze(self, worker: int) -> int | None:
         """Stop the worker and kill every other process.
 
-        What has been sent a SIGSTOP runs no more of its code and starts no more processes (the kernel begins the fork
-        anew once it is awake), so nobody need wait until it has stopped. A signal to "all" comes only where there are
-        others: for that the kernel looks at every process of the machine, those of all other sessions among them.
+        A stop that was sent is none yet: a fork that has begun is still made, and a thread can send the signal that
+        takes the stop back. So the worker is waited for until the kernel says that all its threads stand; only then
+        what there is besides is counted. A signal to "all" comes only where there are others: for that the kernel looks
+        at every process of the machine, those of all other sessions among them.
 
         Returns:
-            How many others there were; None when they cannot all be killed, or the worker has ended.
+            How many others there were; None when they cannot all be killed or stopped, or the worker has ended.
         """
-        try:
-            os.kill(worker, _SIGSTOP)
-        except OSError:
-            pass
-        if self._is_settled():  # there is nothing to look for
-            return None if _has_ended(worker) else 0
-        deadline = 0.0
+        _send(worker, _SIGSTOP)
+        if _stands(worker, STANDS_LOOKS) and self._is_settled():  # there is nothing to look for
+            return 0
+        deadline = time.monotonic() + FREEZE_SECONDS
         killed: set[int] = set()
-        while True:
-            others = [pid for pid in self.all(worker) if pid != worker and pid not in killed]
-            if not others:
-                break
-            self._signal_all(signal.SIGSTOP, worker)
-            for pid in others:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-            killed.update(others)
-            now = time.monotonic()
-            deadline = deadline or now + FREEZE_SECONDS
-            if now > deadline:
-                return None
-        while any(map(runs, killed)):  # in a system call, which may wake the worker before it ends
+        while not _has_ended(worker):
+            last = self.born()
+            others = self._others(worker, killed)
+            if others:  # what dies may wake the worker: it does so before it is seen to have ended
+                self._signal_all(_SIGSTOP, worker)
+                for pid in others:
+                    _send(pid, signal.SIGKILL)
+                killed.update(others)
+                time.sleep(0.0005)
+            elif not _stands(worker, 2):
+                _send(worker, _SIGSTOP)
+            elif last == self.born() and (last or not self._others(worker, killed)):
+                if killed or not self._proc:
+                    reap(worker)
+                self._settle(worker)
+                return len(killed)
             if time.monotonic() > deadline:
-                return None
-            time.sleep(0.0005)
-        if killed:
-            self._signal_all(signal.SIGSTOP, worker)
-        if killed or not self._proc:
-            reap(worker)
-        if _has_ended(worker):
-            return None
-        self._settle(worker)
-        return len(killed)
+                break
+        return None
+
+    def _others(self, worker: int, killed: set[int]) -> list[int]:
+        """All processes but the worker that run, or that are not among those killed."""
+        return [pid for pid in self.all(worker) if pid != worker and (pid not in killed or runs(pid))]
 
     def _signal_all(self, number: int, worker: int) -> None:
         if self._namespace:
@@ -291,6 +289,26 @@ class Processes:
 def _clock(pid: int) -> int:
     """The clock of another process's processor time, as the kernel numbers it."""
     return (~pid << 3) | 2
+
+
+def _send(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        pass
+
+
+def _stands(worker: int, looks: int) -> bool:
+    """Whether a child that was sent a stop has stopped with all its threads; between looks it is given a moment."""
+    for _ in range(looks):
+        try:
+            found = os.waitid(os.P_PID, worker, os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return False
+        if found is not None:
+            return found.si_code == os.CLD_STOPPED
+        _wait_for_child(0.001)
+    return False
 
 
 def _has_ended(pid: int) -> bool:

@@ -72,7 +72,7 @@ NUMBERS: Mapping[str, tuple[int, int]] = {
     "execveat": (322, 281), "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131),
     "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "pidfd_open": (434, 434),
     "pidfd_send_signal": (424, 424), "prctl": (157, 167), "prlimit64": (302, 261), "setpriority": (141, 140),
-    "ioprio_set": (251, 30), "sched_setscheduler": (144, 119), "sched_setparam": (142, 118),
+    "timer_create": (222, 107), "ioprio_set": (251, 30), "sched_setscheduler": (144, 119), "sched_setparam": (142, 118),
     "sched_setattr": (314, 274), "sched_setaffinity": (203, 122), "get_robust_list": (274, 100),
     # what Landlock does not look at
     "chmod": (90, -1), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, -1),
@@ -86,9 +86,9 @@ NUMBERS: Mapping[str, tuple[int, int]] = {
 _SOMETIMES = (
     "socketpair sendto sendmsg sendmmsg personality clone clone3 fork vfork execve execveat kill tkill tgkill"
     " rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open pidfd_send_signal prctl prlimit64 setpriority ioprio_set"
-    " sched_setscheduler sched_setparam sched_setattr sched_setaffinity get_robust_list chmod fchmod fchmodat fchmodat2"
-    " chown fchown lchown fchownat utime utimes utimensat futimesat setxattr lsetxattr fsetxattr removexattr"
-    " lremovexattr fremovexattr fcntl ioctl truncate flock sync syncfs"
+    " timer_create sched_setscheduler sched_setparam sched_setattr sched_setaffinity get_robust_list"
+    " chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes utimensat futimesat setxattr lsetxattr"
+    " fsetxattr removexattr lremovexattr fremovexattr fcntl ioctl truncate flock sync syncfs"
 )
 SOMETIMES = frozenset(_SOMETIMES.split())
 """Calls of the table that only some filters forbid, or only with some arguments."""
@@ -235,6 +235,7 @@ def worker_rules(machine: str | None = None) -> Rules:
 
     All sessions read the same files, so nobody may watch them, or lock them for others to find: notifications and
     leases are refused, and a lock seems to be had and is none. Nor can it have the machine write all its files to disk.
+    A timer that sends a signal of one's choice would go on between calls, and wake up what has been stopped.
     It stays open to init, which measures what it holds.
     """
     return (
@@ -252,6 +253,7 @@ def worker_rules(machine: str | None = None) -> Rules:
         .if_any_of("fcntl", 1, (F_SETPIPE_SZ, F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE, F_NOTIFY))
         .if_any_of("fcntl", 1, (F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW), 0)
         .refuse(("flock", "sync", "syncfs"), 0)
+        .refuse(("timer_create",))
         .if_any_of("ioctl", 1, (FIOSETOWN, SIOCSPGRP))
         .only_stream_pairs()
         .unless_null("sendto", 4)
