@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from aiohttp import web
 from sandbox_agents import missing
@@ -19,6 +20,7 @@ from mcpgym.errors import ConfigurationError
 from mcpgym_environments.long_context import LongContext, LongContextConfig
 from mcpgym_environments.long_context.asking.reader import Reader
 from mcpgym_environments.long_context.made.families import FAMILIES, make
+from mcpgym_environments.long_context.reference import solution
 from mcpgym_environments.python_sandbox.problems.answers import answer_text
 from mcpgym_environments.python_sandbox.shared import take
 from mcpgym_rl.lanes import ControlLane
@@ -388,3 +390,38 @@ def test_what_reaches_outside_is_said_and_an_endpoint_elsewhere_needs_a_key(monk
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ConfigurationError, match="set OPENAI_API_KEY"):
         LongContext(outside)
+
+
+def test_the_documentation_shows_what_the_expert_runs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "long-context.md").read_text("utf-8")
+    asked = environment().task_at("test", 1).messages[-1]["content"]
+    code = solution(asked, 16_000)
+    assert code is not None
+    assert f"```text\n{code.strip()}\n```" in page
+
+
+@pytest.mark.slow
+def test_many_episodes_at_once_need_no_more_memory_than_their_texts() -> None:
+    """64 episodes of a million characters: their sessions hold about 10 MB each, and the server next to nothing."""
+    made, me = environment(min_level=3, max_level=3, families="ledger"), psutil.Process()
+
+    async def act() -> None:
+        episodes = Episodes({made.name: made})
+        before = me.memory_info().rss
+        opened = [await episodes.open(made.name, split="test", index=index) for index in range(64)]
+        most = 0
+
+        async def one(episode: Episode) -> None:
+            nonlocal most
+            assert int(await ran(episode, "llm_batch([context[:10_000], 'x'])\nlen(context)")) > 980_000
+            most = max(most, me.memory_info().rss)
+
+        await asyncio.gather(*map(one, opened))
+        sessions = sum(child.memory_full_info().pss for child in me.children(recursive=True))
+        assert most - before < 100 * 2**20
+        assert sessions < 64 * 20 * 2**20
+        for episode in opened:
+            await episode.end("the test is over")
+        await made.shutdown()
+
+    asyncio.run(act())
