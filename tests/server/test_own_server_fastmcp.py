@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import weakref
 from typing import Any
 
 import pytest
-from fastmcp import FastMCP
+from fastmcp import Client, Context, FastMCP
+from fastmcp.exceptions import ToolError
+from fastmcp.utilities.logging import configure_logging
 from own_server_toys import (
     Notebook,
     episodes,
@@ -103,6 +106,39 @@ def test_answers_reach_the_policy_as_text() -> None:
             assert not episode.failure
 
     asyncio.run(main())
+
+
+def test_a_tools_error_is_an_answer_and_not_a_traceback_on_the_screen(
+    capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    def make() -> FastMCP:
+        server: FastMCP = FastMCP("broken")
+
+        @server.tool(description="Fail.")
+        async def fail(context: Context, how: str) -> str:
+            await context.info("about to fail")
+            raise ToolError(how) if how == "politely" else RuntimeError(how)
+
+        return server
+
+    async def main() -> None:
+        async with episodes(over(make)) as (_, live):
+            assert await said(live[0], "fail", how="politely") == "politely"
+            assert await said(live[0], "fail", how="badly") == "Error calling tool 'fail': badly"
+        async with Client(make()) as client:
+            assert (await client.call_tool("fail", {"how": "elsewhere"}, raise_on_error=False)).is_error
+
+    handlers = logging.getLogger("fastmcp").handlers
+    try:
+        configure_logging()  # to the standard error of this test
+        asyncio.run(main())
+    finally:
+        logging.getLogger("fastmcp").handlers[:] = handlers
+    printed = capfd.readouterr().err
+    assert "politely" not in printed
+    assert "badly" not in printed
+    assert printed.count("Error calling tool") == 1, "servers that are no environment's log as they did"
+    assert not [warning for warning in recwarn if "badly" in str(warning.message) or "SEP" in str(warning.message)][1:]
 
 
 def test_rewards_see_the_servers_state_and_ask_what_no_policy_can() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpgym.errors import InfrastructureError, McpgymError, ToolError
 from mcpgym.own_server.contents import text_of
+from mcpgym.own_server.quiet import quiet_tools
 from mcpgym.schema import content_hash
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class Connection:
         import mcp_types as types
         from mcp.shared.exceptions import MCPError
 
+        quiet_tools()  # a call is a task of its own
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
         try:
             result = await self._asked().send_request(request, types.CallToolResult)

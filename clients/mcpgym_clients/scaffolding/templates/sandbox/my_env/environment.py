@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from random import Random
 
-from mcpgym_environments.python_sandbox import PythonSandbox
+from mcpgym_environments.python_sandbox import PythonSandbox, PythonSandboxConfig
 from mcpgym_environments.python_sandbox.problems.problem import Made, Problem
 from mcpgym_environments.python_sandbox.problems.writing import listed, mistaken, program, whole
 
@@ -70,11 +70,19 @@ def halving(random: Random, level: int) -> Problem:
     )
 
 
+class MyEnvConfig(PythonSandboxConfig):
+    """As the Python sandbox's, but for what is said here."""
+
+    packages: str = "none"
+    """What the code can import besides the standard library: none, numpy, or numpy,pandas."""
+
+
 class MyEnv(PythonSandbox):
     """Problems of our own in the Python sandbox."""
 
     name = "my-env"
     description = "DESCRIPTION"
+    config_class = MyEnvConfig
     generators = (
         Made("change", "compute", "in how many ways an amount can be paid", change),
         Made("halving", "compute", "how long a chain of halving and tripling is", halving),
