@@ -284,7 +284,33 @@ TOOLS: tuple[Case, ...] = (
     ),
 )
 
+
+def knows_no_folder_of_others(answers: Answers) -> bool:
+    """What the second step found in its memory does not name the folder that the neighbour works in."""
+    folder = answers[0].output.strip().removesuffix(b"/work").rpartition(b"/")[2]
+    return b"scanned" in answers[1].output and not (folder and folder in answers[1].output)
+
+
 SHARED: tuple[Case, ...] = (
+    case(
+        "folders_of_others_in_memory",
+        neighbour("import os; print(os.getcwd())"),
+        """
+        import ctypes, os, re
+        library = ctypes.CDLL(None)
+        reader, writer = os.pipe()
+        found = set()
+        for name, first, last in (('heap', 0x555555554000, 0x555559554000), ('mapped', 0x7ffff4000000, 0x7ffff7fff000)):
+            parts = [b'']
+            for place in range(first, last, 4096):
+                there = library.write(writer, ctypes.c_void_p(place), 4096) > 0
+                parts.append(os.read(reader, 4096) if there else b' ')
+            found |= set(re.findall(rb'sess[i]ons/([-\\w]{20,80})', b''.join(parts)))
+        print('scanned', found)
+        """,
+        proves=knows_no_folder_of_others,
+        heavy=True,
+    ),
     case(
         "channels_between_sessions",
         """

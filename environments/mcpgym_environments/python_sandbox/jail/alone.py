@@ -9,6 +9,7 @@ its files are bounded by watching.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 from collections.abc import Callable, Mapping
@@ -37,6 +38,7 @@ DEVICES = tuple(f"/dev/{name}" for name in root.DEVICES)
 FOLDERS = ()
 """Each session has its own."""
 _limits: list[Limits] = []
+_numbers = itertools.count()
 _sessions: dict[int, str] = {}
 _removers: set[int] = set()
 
@@ -71,18 +73,15 @@ def begin(order: Mapping[str, Any]) -> None:
 
 
 def before(order: Mapping[str, Any], user: int | None) -> str:
-    """Make the session's folder, by a name that no other session can guess: anyone may ask if a path exists."""
-    folder = f"{order['folder']}/sessions/{os.urandom(16).hex()}"
-    for name in ("", "/work", "/tmp"):
-        os.mkdir(folder + name, 0o700)
-    if user is not None:
-        for name in ("/work", "/tmp", ""):
-            os.chown(folder + name, user, user)
-    return folder
+    """How the name of the session's folder begins. The rest only the session itself knows.
+
+    Anyone may ask whether a path exists, and what the fork server has in memory its later sessions have too.
+    """
+    return f"{order['folder']}/sessions/{next(_numbers)}-"
 
 
 def began(child: int, folder: str) -> None:
-    """Remember whose folder it is."""
+    """Remember how its folder's name begins."""
     _sessions[child] = folder
 
 
@@ -96,9 +95,23 @@ def ended(child: int) -> None:
     remover = os.fork()
     if remover == 0:
         with contextlib.suppress(BaseException):
-            folders.remove(folder)
+            place, _, begins = folder.rpartition("/")
+            for name in os.listdir(place):
+                if name.startswith(begins):
+                    folders.remove(f"{place}/{name}")
         os._exit(0)  # whatever is left goes with the fork server's own folder
     _removers.add(remover)
+
+
+def _make_folder(begins: str, user: int | None) -> str:
+    """The session's folder, made by the session before it is the user's, by a name that no other can guess."""
+    folder = begins + os.urandom(16).hex()
+    for name in ("", "/work", "/tmp"):
+        os.mkdir(folder + name, 0o700)
+    if user is not None:
+        for name in ("/work", "/tmp", ""):
+            os.chown(folder + name, user, user)
+    return folder
 
 
 def _end_orphans() -> None:
@@ -135,6 +148,7 @@ def become_session(
         OSError: the kernel refuses a step; the text names it.
     """
     system_calls.set_capabilities(KEPT if user is not None else frozenset(), bounding=frozenset())
+    folder = _make_folder(folder, user)
     users.become(user)
     system_calls.death_signal(signal.SIGKILL)
     if os.getppid() != order["fork_server"]:

@@ -39,10 +39,11 @@ def rehearse() -> None:
     """Be a worker and an init, with requests as a server sends them. Nothing is written to any folder."""
     work = os.path.dirname(os.path.abspath(__file__))
     path, main, before = list(sys.path), sys.modules["__main__"], set(vars(builtins))
+    lines = set(linecache.cache)
     _worker(Notebook(work))
     with contextlib.suppress(OSError):  # nothing can be forked: it will be told to who asks for a session
         _init(work)
-    for name in [name for name in linecache.cache if name.startswith("<")]:
+    for name in set(linecache.cache) - lines:
         del linecache.cache[name]
     for name in set(vars(builtins)) - before:
         delattr(builtins, name)
