@@ -43,6 +43,13 @@ def test_what_a_cell_shows(code: str, output: str) -> None:
 
 
 @BOTH
+def test_what_refers_to_itself_is_collected(backend: str) -> None:
+    code = "class Node:\n    count = 0\n    def __del__(self): Node.count += 1\n"
+    code += "for _ in range(10_000):\n    node = Node(); node.itself = node\nNode.count > 5_000"
+    assert shown(code, backend=backend) == "True\n"
+
+
+@BOTH
 def test_outputs_come_in_the_order_in_which_they_were_written(backend: str) -> None:
     code = """
         import os, subprocess, sys

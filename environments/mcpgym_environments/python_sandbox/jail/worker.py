@@ -10,6 +10,7 @@ import builtins
 import contextlib
 import ctypes
 import fcntl
+import gc
 import os
 import signal
 import struct
@@ -157,6 +158,7 @@ def _notebook(orders: Orders) -> Notebook:
     os.chdir(orders.work)
     os.umask(0o022)
     hold(orders.limits, count_processes=orders.count_processes)
+    gc.enable()  # as code expects it; the fork server does without, and what it made is never looked at
     return notebook
 
 
