@@ -111,7 +111,9 @@ def test_slips_and_they_alone_are_not_to_be_learnt_from() -> None:
             assert (message.get("weight") == 0) == (message["content"] != right["content"])
 
 
-@pytest.mark.parametrize("name", ["tic-tac-toe", "reverse-text", "double-check", "wiki-search", "python-sandbox", "long-context"])
+@pytest.mark.parametrize(
+    "name", ["tic-tac-toe", "reverse-text", "double-check", "wiki-search", "python-sandbox", "long-context"]
+)
 def test_full_skill_is_rewarded_well_and_none_is_not(name: str) -> None:
     environment = load_environment(name)
 
