@@ -122,6 +122,8 @@ class Session:
         self._broker = broker
         self._runs_code = False  # in the call that goes on: only then may its code ask
         self._asks = 0
+        self._asked_now = 0  # questions of the call that goes on
+        self._allowed = 0.0  # seconds that it may take, with the time that its answer may be late
         self._asking: float | None = None  # since when a question has waited for its answer
         self._turn: Turn | None = None
 
@@ -359,13 +361,14 @@ class Session:
                 await self._sent(frame, allowed)
                 self._owed = number, most, deadline
                 return await self._answer(allowed)
-            self._runs_code = asked["op"] in ("run", "evaluate")
+            self._runs_code, self._asked_now = asked["op"] in ("run", "evaluate"), 0
+            self._allowed = allowed
             async with asyncio.timeout(allowed) as limit:
                 await self._sent(frame)
                 self._owed = number, most, deadline
                 header, found = await self._answer()
                 while "ask" in header:
-                    header, found = await self._attend(number, found, limit)
+                    header, found = await self._attend(number, found, limit, allowed)
                 return header, found
         except TimeoutError:
             self._lose(f"it gave no answer within {allowed:g} s")
@@ -417,19 +420,25 @@ class Session:
             self._lose("it asked again before it was answered")
         if blob_length > self._broker.offer.bytes:
             self._lose(f"its question has {blob_length} bytes; {self._broker.offer.bytes} at most")
+        self._asked_now += 1
+        if self._asked_now > self._broker.offer.asks:
+            self._lose(f"it asked more than {self._broker.offer.asks} questions in a call")
         self._asks += 1
         self._asking = monotonic()
         return True
 
-    async def _attend(self, number: int, question: bytes, limit: asyncio.Timeout) -> tuple[dict[str, Any], bytes]:
+    async def _attend(
+        self, number: int, question: bytes, limit: asyncio.Timeout, allowed: float
+    ) -> tuple[dict[str, Any], bytes]:
         """Have a question answered while the clock stands still; the next frame. That may come first: the call ended.
 
-        Nobody else's turn is kept meanwhile.
+        Nobody else's turn is kept meanwhile. The agent keeps the clock of what its code does between two questions;
+        ours begins anew with each answer, for it cannot tell that from the time that frames take, and an agent must
+        not be lost because its code asks often.
         """
         assert self._broker is not None
         assert self._owed is not None
         assert self._asking is not None
-        when = limit.when()
         limit.reschedule(None)
         if self._turn is not None:
             self._turn.leave()
@@ -455,10 +464,8 @@ class Session:
             return watching.result()
         if self._turn is not None:
             await self._turn.come_back()
-        waited = monotonic() - self._asking
-        if when is not None:
-            limit.reschedule(when + waited)
-        self._owed = (*self._owed[:2], self._owed[2] + waited)
+        limit.reschedule(asyncio.get_running_loop().time() + allowed)
+        self._owed = (*self._owed[:2], monotonic() + allowed)
         await self._tell(number, said)
         return await self._answer()
 
@@ -473,13 +480,13 @@ class Session:
     async def _settle(self) -> None:
         """Read and drop the answer to a call that was cancelled; it must come by that call's own deadline."""
         assert self._owed is not None
-        number, _, deadline = self._owed
-        if self._asking is not None:  # its clock has stood still since
-            deadline += monotonic() - self._asking
+        number, most, deadline = self._owed
         try:
-            async with asyncio.timeout(max(0.0, deadline - monotonic())):
+            async with asyncio.timeout(max(0.0, deadline - monotonic()) if self._asking is None else None) as limit:
                 while True:
-                    if self._asking is not None:
+                    if self._asking is not None:  # its clock has stood still since
+                        limit.reschedule(asyncio.get_running_loop().time() + self._allowed)
+                        self._owed = number, most, monotonic() + self._allowed
                         await self._tell(number, {"refused": "the call was cancelled"})
                     header, _ = await self._answer()
                     if "ask" not in header:
