@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import psutil
 import pytest
 from sandbox_agents import INSIDE, missing, pool
 from sandbox_fakes import agent, exactly, fine
@@ -135,6 +136,35 @@ llm('sleep 60')
         assert (outcome.status, outcome.why) in (("timeout", "cpu"), ("killed", "cpu"))
         assert broker.given_up == 1
         assert await shown(session, "llm('and on')") == "'AND ON'\n"
+
+    with_session(act)
+
+
+def test_an_answer_gives_no_time_to_a_call_that_has_used_up_its_own() -> None:
+    code = """
+import signal, threading, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+threading.Thread(target=llm, args=("late",), daemon=True).start()
+time.sleep(1)
+while True: pass
+"""
+
+    async def act(session: Session, broker: Shouting) -> None:
+        answered = 0.0
+
+        async def answer(prompts: Sequence[str]) -> list[str]:
+            nonlocal answered
+            (worker,) = psutil.Process(session.stream.process).children()
+            while worker.cpu_times().user < 0.3:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.3)  # by now it has been interrupted, and has not half a second left
+            answered = time.monotonic()
+            return ["late"]
+
+        broker.answer = answer  # type: ignore[method-assign]
+        outcome = await session.run(code, seconds=10, cpu_seconds=0.2)
+        assert (outcome.status, outcome.why) == ("killed", "cpu")
+        assert time.monotonic() - answered < 1.2  # and not the seconds that the question waited as well
 
     with_session(act)
 
@@ -361,6 +391,27 @@ def test_the_end_of_a_call_comes_before_the_answer_to_what_it_asked() -> None:
         assert broker.given_up == 1
         assert (await session.run("1")).output == b"next"
         session.kill()
+
+    asyncio.run(do())
+
+
+def test_an_agent_is_not_lost_because_its_code_asks_often_and_may_ask_only_so_often() -> None:
+    """What frames take on their way is in no clock of the agent's."""
+
+    def answering(request: dict[str, Any], blob: bytes, connection: socket.socket) -> None:
+        for number in range(1, int(blob) + 1):
+            time.sleep(0.1)
+            connection.sendall(question(request, number, b'["a"]'))
+            told(connection)
+        connection.sendall(fine(request, b"done"))
+
+    async def do() -> None:
+        quick = SandboxLimits(seconds=0.1, output_bytes=1000)
+        session = Session(agent(answering), quick, broker=Shouting(asks=12), slack=0.2)
+        assert (await session.run("12")).output == b"done"  # 1.2 s in all, and 0.8 s between two answers are allowed
+        session = Session(agent(answering), quick, broker=Shouting(asks=12), slack=0.2)
+        with pytest.raises(SessionLost, match="it asked more than 12 questions in a call"):
+            await session.run("13")
 
     asyncio.run(do())
 

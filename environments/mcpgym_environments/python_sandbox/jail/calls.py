@@ -183,7 +183,8 @@ class Call:
             return deadline, rest
         to = self._worker
         to.poll().modify(self._server, getattr(select, "POLLRDHUP", 0))
-        deadline += time.monotonic() - self._asking
+        if self._interrupted is None:  # afterwards the clock went on
+            deadline += time.monotonic() - self._asking
         self._asking = None
         if self._deaf:
             return deadline, rest
