@@ -22,6 +22,7 @@ from own_server_toys import TOY, episodes, open_files, said, toy
 from mcpgym.errors import ConfigurationError, EpisodeError
 from mcpgym.own_server import processes
 from mcpgym.own_server.environment import OwnServerEnvironment
+from mcpgym.own_server.pool import Pool
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no processes of this kind on Windows")
 
@@ -291,6 +292,36 @@ def test_the_pool_is_bounded_filled_beside_and_given_to_nobody_twice() -> None:
     asyncio.run(main())
 
 
+def test_what_is_only_kept_ready_starts_after_what_somebody_waits_for() -> None:
+    class Ready:
+        alive = True
+
+        async def close(self) -> None:
+            pass
+
+    async def main() -> None:
+        begun: list[int] = []
+        may_end = asyncio.Event()
+
+        async def start() -> Any:
+            begun.append(len(begun))
+            await may_end.wait()
+            return Ready()
+
+        pool = Pool(start, 2)
+        taking = asyncio.create_task(pool.take())
+        await asyncio.sleep(0.05)
+        assert begun == [0]
+        may_end.set()
+        await taking
+        await asyncio.sleep(0.05)
+        assert begun == [0, 1, 2]
+        assert pool.ready == 2
+        await pool.aclose()
+
+    asyncio.run(main())
+
+
 def test_a_dead_one_in_the_pool_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes.tempfile, "tempdir", str(tmp_path))
 
@@ -315,7 +346,7 @@ def test_many_episodes_leave_no_process_no_file_and_no_folder(tmp_path: Path, mo
     async def main() -> None:
         async with episodes(toy(warm=0), 0) as (served, _):
             files, tasks = open_files(), len(asyncio.all_tasks())
-            for _ in range(5):
+            for _ in range(3):
                 live = await asyncio.gather(*(served.open("toy", split="test") for _ in range(8)))
                 await asyncio.gather(*(said(episode, "add", word="x") for episode in live))
                 assert len(list(tmp_path.iterdir())) == 8

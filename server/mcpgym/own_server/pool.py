@@ -52,10 +52,11 @@ class Pool:
             if connection.alive:
                 return connection
             await connection.close()
-        if start is None:
-            self._fill()
         async with self._starts:
-            return await (start or self._start)()
+            connection = await (start or self._start)()
+        if start is None:
+            self._fill()  # only now: what nobody waits for does not hold up what somebody does
+        return connection
 
     def _enter(self) -> None:
         """Connections belong to one event loop; those of a loop that has ended are gone with it."""
