@@ -102,8 +102,8 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
             )
         if cls.icon and not ICON.fullmatch(cls.icon):
             raise ConfigurationError(
-                f"{cls.__name__}: its icon {cls.icon[:40]!r} is no data: or https: URI; in one, write %20 for a space, %3C "
-                'for <, %3E for >, %22 for " and %23 for #'
+                f"{cls.__name__}: its icon {cls.icon[:40]!r} is no data: or https: URI; in one, write %20 for a space, "
+                '%3C for <, %3E for >, %22 for " and %23 for #'
             )
         if len(cls.instructions.encode()) > MAX_INSTRUCTIONS:
             raise ConfigurationError(f"{cls.__name__}: instructions over {MAX_INSTRUCTIONS} bytes are cut by clients")
