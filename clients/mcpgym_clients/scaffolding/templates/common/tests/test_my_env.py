@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 from mcpgym import check_environment
+from mcpgym_clients.cli import main as mcpgym
 
 from my_env import MyEnv
 
 README = Path(__file__).parents[1] / "README.md"
 
 
-def mcpgym(*arguments: object) -> str:
-    """What a command says; it must end well."""
-    command = [sys.executable, "-m", "mcpgym_clients", *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
 def mean_reward(policy: str, folder: Path) -> float:
     """What a policy is paid on average over 15 tasks of the test split."""
-    mcpgym("eval", "my-env", "--policy", policy, "-n", 15, "--out", folder)
+    assert mcpgym(["eval", "my-env", "--policy", policy, "-n", "15", "--out", str(folder)]) == 0
     return json.loads((folder / "summary.json").read_text("utf-8"))["reward"]["mean"]
 
 
@@ -36,4 +29,4 @@ def test_the_expert_is_paid_far_more_than_chance(tmp_path: Path) -> None:
 
 
 def test_the_readme_describes_what_is_there() -> None:
-    mcpgym("env", "card", "my-env", "--check", README)
+    assert mcpgym(["env", "card", "my-env", "--check", str(README)]) == 0
