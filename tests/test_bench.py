@@ -78,3 +78,16 @@ def test_the_encyclopedia_benchmark_measures_every_engine_that_is_installed(tmp_
     for row in rows:
         assert row["build"]["disk"] > 100_000
         assert 0 < row["search"]["p50"] <= row["search"]["p99"] <= row["search"]["most"]
+
+
+@pytest.mark.slow
+def test_the_telemetry_benchmark_measures_every_state(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests.bench.telemetry", "--quick", "--json", str(figures)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
+    made = json.loads(figures.read_text())
+    assert len(made) == 4
+    for row in made.values():
+        assert row.keys() == {"absent", "off", "on", "off / absent", "on / off"}
+        assert min(row.values()) > 0

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import gc
 import inspect
+import itertools
 import json
 import os
 import subprocess
@@ -28,9 +29,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 from tests.bench.load import drive
-from tests.bench.servers import EPISODES, Counter, serve_asgi
+from tests.bench.servers import EPISODES, Counter, say, serve_asgi
 
 STATES = ("absent", "off", "on")
+ORDERS = list(itertools.permutations(STATES))
+"""Whoever comes after another finds other caches: all take all places."""
 
 
 class _Cut(ast.NodeTransformer):
@@ -76,17 +79,36 @@ def in_state(state: str) -> Iterator[None]:
         Episode._record, PlayerApp._answer = before  # type: ignore[method-assign]
 
 
-async def serve(state: str, lane: str) -> None:
-    """A server in its own process, as :mod:`tests.bench.servers` has them."""
+async def serve(lane: str) -> None:
+    """A server in its own process, as :mod:`tests.bench.servers` has them; it changes its state when it reads one."""
+    from mcpgym.episode import Episode
     from mcpgym.episodes import Episodes
-    from mcpgym.wire import player_app
+    from mcpgym.serving import serving
+    from mcpgym.telemetry import switch
+    from mcpgym.wire.app import PlayerApp
 
-    with in_state(state):
+    with in_state("on"):
+        recorder = switch.recorder
+        assert recorder is not None
         episodes = Episodes({"counter": Counter()})
         opened = [await episodes.open("counter", split="train", index=i) for i in range(EPISODES)]
-        app = player_app(episodes, fast_lane=lane == "fast")
-        async with app.running():
-            await serve_asgi(app, lambda port: [f"http://127.0.0.1:{port}/e/{one.token}/mcp" for one in opened])
+        watches = [one.watch for one in opened]
+        whole = Episode._record, PlayerApp._answer
+        cut = tuple(map(without_looks, whole))
+
+        def change() -> None:
+            for line in sys.stdin:
+                state = line.strip()
+                recorder.flush()
+                switch.recorder = recorder if state == "on" else None
+                for one, watch in zip(opened, watches, strict=True):
+                    one.watch = watch if state == "on" else None
+                Episode._record, PlayerApp._answer = cut if state == "absent" else whole  # type: ignore[assignment]
+                say([])
+
+        async with serving(episodes, fast_lane=lane == "fast") as server:
+            say([f"{server.url}/e/{one.token}/mcp" for one in opened])
+            await asyncio.to_thread(change)
 
 
 async def receive() -> None:
@@ -128,24 +150,32 @@ def cpu_seconds(process: int) -> float:
 
 
 def over_http(lane: str, endpoint: str, rounds: int, calls: int) -> dict[str, list[float]]:
-    """CPU microseconds of a server a call, of each round, by state."""
+    """CPU microseconds of a server a call, of each round, by state. All states are one process's: two never cost alike.
+
+    What a round leaves to be sent is sent, and counted, before it ends.
+    """
     spent: dict[str, list[float]] = {state: [] for state in STATES}
-    servers: dict[str, tuple[subprocess.Popen[str], list[str]]] = {}
+    process, urls = started("--serve", "--lane", lane, OTEL_EXPORTER_OTLP_ENDPOINT=endpoint)
+
+    def become(state: str) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{state}\n")
+        process.stdin.flush()
+        process.stdout.readline()
+
     try:
-        for state in STATES:
-            variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint} if state == "on" else {}
-            servers[state] = started("--serve", state, "--lane", lane, **variables)
-            asyncio.run(drive(servers[state][1], calls))
+        asyncio.run(drive(urls, calls))
         for turn in range(rounds):
-            for state in (STATES, STATES[::-1])[turn % 2]:
-                process, urls = servers[state]
+            for state in ORDERS[turn % len(ORDERS)]:
+                become(state)
                 before = cpu_seconds(process.pid)
                 asyncio.run(drive(urls, calls))
+                become(state)
                 spent[state].append((cpu_seconds(process.pid) - before) / (calls // len(urls) * len(urls)) * 1e6)
     finally:
-        for process, _ in servers.values():
-            process.terminate()
-            process.wait(10)
+        process.kill()
+        process.wait(10)
     return spent
 
 
@@ -201,7 +231,7 @@ def _in_turns(rounds: int, once: Callable[[], Any], endpoint: str) -> dict[str, 
     with in_state("on"):  # once and for all: what it takes to begin is no call's
         recorder = switch.recorder
         for turn in range(rounds + 1):
-            for state in (STATES, STATES[::-1])[turn % 2]:
+            for state in ORDERS[turn % len(ORDERS)]:
                 switch.recorder = recorder if state == "on" else None
                 gc.collect()
                 with in_state(state) if state == "absent" else contextlib.nullcontext():
@@ -233,12 +263,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.telemetry", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few calls, to see that it runs; the figures mean little")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
-    parser.add_argument("--serve", choices=STATES, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--lane", choices=("fast", "sdk"), default="fast", help=argparse.SUPPRESS)
     parser.add_argument("--receive", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        return asyncio.run(serve(options.serve, options.lane))
+        import uvloop
+
+        return uvloop.run(serve(options.lane))
     if options.receive:
         return asyncio.run(receive())
     quick = options.quick
@@ -246,9 +278,9 @@ def main() -> None:
     try:
         made = {
             "MCP over HTTP, fast lane: a call": over_http(
-                "fast", endpoint, 2 if quick else 30, 256 if quick else 6_400
+                "fast", endpoint, 2 if quick else 60, 256 if quick else 1_600
             ),
-            "MCP over HTTP, SDK lane: a call": over_http("sdk", endpoint, 2 if quick else 12, 64 if quick else 1_280),
+            "MCP over HTTP, SDK lane: a call": over_http("sdk", endpoint, 2 if quick else 24, 64 if quick else 320),
             "in process: a call": in_process(3 if quick else 60, 1_600 if quick else 16_000, endpoint),
             "a rollout in process: a turn": rollouts(2 if quick else 20, 5 if quick else 100, endpoint),
         }
