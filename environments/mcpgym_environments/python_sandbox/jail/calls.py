@@ -21,6 +21,8 @@ from mcpgym_environments.python_sandbox.jail.workers import Worker
 
 GRACE = 0.5
 """Seconds between an interrupt and the end."""
+AGAIN = 0.5
+"""Seconds for processes to go that were killed already: many that hold much take long, and the server does not wait."""
 CROWD = 4
 """From so many killed children on, the worker takes their status before its next call."""
 TICK = 0.1
@@ -327,8 +329,8 @@ class Call:
             return self._end("killed", self._interrupted)
         return self._end("crashed", fate)
 
-    def _end(self, status: str, why: str) -> Ended:
-        self._processes.end_all(self._worker.pid)
+    def _end(self, status: str, why: str, seconds: float = 1.0) -> Ended:
+        self._processes.end_all(self._worker.pid, seconds)
         self._drain()
         if why == "disk" and self._files is not None:
             self._files.shed()
@@ -339,8 +341,8 @@ class Call:
         """The call ended, but its worker cannot be stopped: it ended as well, or forks faster than it is killed."""
         fate = self._fate()
         if fate is None or ended.status == "timeout":
-            return self._end("killed", ended.why or "timeout")
-        return self._end("crashed", fate)
+            return self._end("killed", ended.why or "timeout", AGAIN)
+        return self._end("crashed", fate, AGAIN)
 
     def _fate(self, wait: bool = True) -> str | None:
         """How the worker ended, from the kernel; None while it lives."""

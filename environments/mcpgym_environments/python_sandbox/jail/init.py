@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcpgym_environments.python_sandbox.jail import emptying, frames, worker
-from mcpgym_environments.python_sandbox.jail.calls import Call, Closed
+from mcpgym_environments.python_sandbox.jail.calls import AGAIN, Call, Closed
 from mcpgym_environments.python_sandbox.jail.files import Fault, Workspace
 from mcpgym_environments.python_sandbox.jail.forwarding import Forwarding
 from mcpgym_environments.python_sandbox.jail.limits import Limits
@@ -178,10 +178,10 @@ class Init:
             self._processes.begin(self._worker.pid, before)
         return self._worker
 
-    def _drop(self) -> None:
+    def _drop(self, seconds: float = 1.0) -> None:
         """End the worker and all that it started."""
         if self._worker is not None:
-            self._processes.end_all(self._worker.pid)
+            self._processes.end_all(self._worker.pid, seconds)
             self._worker.close()
             self._worker = None
 
@@ -293,7 +293,7 @@ class Init:
         call = Call(one, self._processes, limits, self._reader, watched, self._asks)
         ended = call.make(worker.EVALUATE if evaluates else worker.RUN, self._cells, blob)
         if ended.fresh:
-            self._drop()
+            self._drop(AGAIN)
         answer: dict[str, Any] = {"status": ended.status, "why": ended.why, "fresh": ended.fresh}
         if evaluates and ended.status == "ok":
             return answer, ended.value

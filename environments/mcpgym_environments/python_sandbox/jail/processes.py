@@ -265,9 +265,9 @@ class Processes:
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
 
-    def end_all(self, worker: int | None) -> None:
-        """Kill every process of the session; returns when none is left, or after a second of trying."""
-        deadline = time.monotonic() + 1.0
+    def end_all(self, worker: int | None, seconds: float = 1.0) -> None:
+        """Kill every process of the session; returns when none is left, or after ``seconds`` of trying."""
+        deadline = time.monotonic() + seconds
         while True:
             pids = set(self.all(worker)) | (set() if worker is None else {worker})
             if self._namespace:

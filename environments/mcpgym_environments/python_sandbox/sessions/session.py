@@ -56,8 +56,8 @@ __all__ = ["MISSING", "Counters", "Entry", "Evaluation", "FileFault", "Missing",
 
 GRACE_SECONDS = 0.5
 """How long the agent gives code that it has interrupted before it kills it."""
-SLACK_SECONDS = 2.0
-"""How much later than the agent's own limit an answer may come."""
+SLACK_SECONDS = 3.0
+"""How much later than the agent's own limit an answer may come: ending what holds much memory takes it up to two."""
 FILE_SECONDS = 10.0
 """How long an agent may take for what runs no code of a policy's: a file, a listing, a fresh worker."""
 MOST_SECONDS = 86_400
