@@ -27,16 +27,16 @@ STAYS = "import os, time\nif not os.fork():\n    while True: open('beat', 'a').w
 async def still(session: Session) -> bool:
     """Whether nothing of the session runs between calls: the child of ``STAYS`` would write."""
     before = await session.read("beat")
-    await asyncio.sleep(0.15)
+    await asyncio.sleep(0.06)
     return before == await session.read("beat")
 
 
-@pytest.mark.parametrize("forks", [0, 3, 299, 320])
+@pytest.mark.parametrize("forks", [0, 3, 299])
 def test_what_a_call_leaves_behind_is_found_however_many_processes_there_were(forks: int) -> None:
     async def act(session: Session) -> None:
         assert (await session.run(FORKS % forks)).status == "ok"
         assert (await session.run("1 + 1")).output == b"2\n"
-        assert (await session.run(STAYS + "\ntime.sleep(0.1)")).status == "ok"
+        assert (await session.run(STAYS + "\ntime.sleep(0.05)")).status == "ok"
         assert await still(session)
         alive = (await session.run(ALIVE)).output
         assert alive == b"2\n", alive  # init and the worker
@@ -55,20 +55,20 @@ def test_a_thread_that_forks_after_its_call_is_stopped_with_it(forks: int) -> No
         assert (await session.run(later)).status == "ok"
         await asyncio.sleep(0.1)
         assert await session.list() == []  # the timer waits too
-        await session.run("import time; time.sleep(0.2)")
+        await session.run("import time; time.sleep(0.1)")
         assert await still(session)
 
     with_session(act, INSIDE)
 
 
 def test_processor_time_of_ended_children_counts_in_their_call_alone() -> None:
-    burn = "import os, time\nif not os.fork():\n    while time.process_time() < 0.4: pass\n    os._exit(0)\nos.wait()"
+    burn = "import os, time\nif not os.fork():\n    while time.process_time() < 0.25: pass\n    os._exit(0)\nos.wait()"
 
     async def act(session: Session) -> None:
         for _ in range(2):
             assert (await session.run(burn, cpu_seconds=5)).status == "ok"
-        assert (await session.run("import time; time.sleep(0.3); 1", cpu_seconds=0.2)).output == b"1\n"
-        assert (await session.run("while True: pass", cpu_seconds=0.2)).why == "cpu"
+        assert (await session.run("import time; time.sleep(0.15); 1", cpu_seconds=0.1)).output == b"1\n"
+        assert (await session.run("while True: pass", cpu_seconds=0.1)).why == "cpu"
 
     with_session(act, INSIDE)
 
