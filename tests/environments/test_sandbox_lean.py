@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sandbox_agents import INSIDE, missing, pool, with_session
 
-from mcpgym_environments.python_sandbox.jail import cells, changes, frames
+from mcpgym_environments.python_sandbox.jail import cells, frames
 from mcpgym_environments.python_sandbox.sessions.session import Session
 
 MOST_KB = 5_500
@@ -156,22 +155,6 @@ def test_builtins_that_a_cell_replaced_are_put_back(change: str) -> None:
             assert (await session.run("_ + 1")).output == b"3\n"
 
     with_session(act)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [lambda d: d.update(a=5), lambda d: d.pop("a"), lambda d: d.clear(), lambda d: d.setdefault("z", 1)],
-    ids=["update", "pop", "clear", "setdefault"],
-)
-def test_a_change_of_a_dictionary_is_seen(change: Callable[[dict[str, Any]], object]) -> None:
-    held: dict[str, Any] = {"a": 1}
-    now = changes.changes_of(held)
-    before = now()
-    if now is not object:
-        assert (held["a"], "b" in held, list(held)) == (1, False, ["a"])
-        assert now() == before
-    change(held)
-    assert now() != before
 
 
 @pytest.mark.parametrize(

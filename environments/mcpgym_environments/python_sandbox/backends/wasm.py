@@ -31,7 +31,7 @@ from mcpgym_environments.python_sandbox.jail.limits import ENVIRONMENT
 from mcpgym_environments.python_sandbox.sessions.backend import JSON, Level, SandboxSpec, Unavailable
 
 HOST = Path(__file__).parent / "wasm_host.py"
-PROGRAM = ("__init__", "cells", "changes", "in_wasm", "notebook", "tracebacks", "values")
+PROGRAM = ("__init__", "cells", "in_wasm", "notebook", "tracebacks", "values")
 """What of ``jail/`` the guest has."""
 COMPILE_SECONDS = 1200.0
 """How long the interpreter may take to be compiled to this machine's code, which happens once and is kept."""

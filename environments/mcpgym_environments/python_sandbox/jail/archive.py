@@ -13,7 +13,6 @@ PARTS = (
     "calls",
     "capture",
     "cells",
-    "changes",
     "emptying",
     "files",
     "forking",

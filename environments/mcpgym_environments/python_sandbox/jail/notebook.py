@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mcpgym_environments.python_sandbox.jail.cells import compiled
-from mcpgym_environments.python_sandbox.jail.changes import changes_of
 from mcpgym_environments.python_sandbox.jail.tracebacks import is_a, name_of, render, text_of
 from mcpgym_environments.python_sandbox.jail.values import NotExact, exact_json
 
@@ -35,7 +34,6 @@ _BUILTINS: dict[str, Any] = {
     "help": __import__("_sitebuiltins")._Helper(),
 }
 _restore: Callable[[dict[str, Any]], None] = vars(builtins).update
-_builtins_now = changes_of(vars(builtins))
 _read_json = json.JSONDecoder().decode
 _lines = linecache.cache
 _write = os.write
@@ -69,7 +67,6 @@ class Notebook:
         self._futures = 0
         self._runner: Any = None
         self._cell = ""
-        self._builtins: object = None  # how they were when they were last in order
         self.exit_code: int | None = None
         """What the last cell gave to ``sys.exit``; None when it did not."""
         self._open_streams()
@@ -88,7 +85,6 @@ class Notebook:
     def offer(self, functions: dict[str, Callable[..., Any]]) -> None:
         """Functions that code finds like built-in ones, in every cell and module."""
         _BUILTINS.update(functions)
-        self._builtins = None
 
     def seed(self, seed: int) -> None:
         """Seed the generators that code is likely to use: ``random`` and, where it is loaded, numpy's."""
@@ -139,9 +135,7 @@ class Notebook:
 
     def _prepare(self) -> None:
         """Put back what a cell may have replaced: builtins, streams, hooks."""
-        if self._builtins != _builtins_now():
-            _restore(_BUILTINS)
-            self._builtins = _builtins_now()
+        _restore(_BUILTINS)
         self._tidy()
         self.exit_code = None
         self._names["__builtins__"] = builtins
@@ -220,10 +214,7 @@ class Notebook:
         if ending is not None:
             value = self._execute(ending, looped)
             if value is not None:
-                same = self._builtins == _builtins_now()
                 builtins._ = value  # type: ignore[attr-defined]
-                if same:
-                    self._builtins = _builtins_now()
                 self._say(_plain(repr(value)) + "\n")
 
     def _execute(self, code: types.CodeType, looped: bool) -> Any:
