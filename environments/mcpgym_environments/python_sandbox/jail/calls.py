@@ -21,7 +21,7 @@ from mcpgym_environments.python_sandbox.jail.workers import Worker
 
 GRACE = 0.5
 """Seconds between an interrupt and the end."""
-AGAIN = 0.5
+AGAIN = 0.2
 """Seconds for processes to go that were killed already: many that hold much take long, and the server does not wait."""
 CROWD = 4
 """From so many killed children on, the worker takes their status before its next call."""
