@@ -13,8 +13,8 @@ from mcpgym_rl.parse import read_text
 from mcpgym_rl.policies.anthropic_format import anthropic_messages, anthropic_tools
 from mcpgym_rl.policies.asking import Asking, usage_of
 from mcpgym_rl.policies.chat_format import guided_schema, plain_messages, read_guided
-from mcpgym_rl.policies.endpoint import EndpointPolicy, EndpointSession, body_of, said
-from mcpgym_rl.policies.kept_turns import KeptTurns
+from mcpgym_rl.policies.endpoint import EndpointPolicy, body_of, said
+from mcpgym_rl.policies.kept_turns import KeepingSession, KeptTurns
 from mcpgym_rl.policy import EpisodeContext, PolicyError, Turn
 
 if TYPE_CHECKING:
@@ -61,21 +61,10 @@ class MessagesPolicy(EndpointPolicy):
         )
 
 
-class MessagesSession(EndpointSession):
+class MessagesSession(KeepingSession):
     """A conversation with the endpoint over one rollout. The model's turns go back to it as it wrote them."""
 
     answers = "message"
-
-    def __init__(self, policy: MessagesPolicy, context: EpisodeContext) -> None:
-        super().__init__(policy, context)
-        self._options = policy.endpoint_options
-        self._kept = KeptTurns()
-
-    def fork(self) -> Self:
-        """A session of its own from here on."""
-        other = super().fork()
-        other._kept = self._kept.copy()
-        return other
 
     async def _take_turn(self, messages: Sequence[Message], asking: Asking) -> Turn:
         import anthropic

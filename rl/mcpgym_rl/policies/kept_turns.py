@@ -7,10 +7,12 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from mcpgym.messages import Message
 from mcpgym_rl.parse import parse
+from mcpgym_rl.policies.endpoint import EndpointPolicy, EndpointSession
+from mcpgym_rl.policy import EpisodeContext
 
 Parts = Sequence[Mapping[str, Any]]
 
@@ -38,3 +40,18 @@ class KeptTurns:
     def copy(self) -> KeptTurns:
         """One that goes its own way from here."""
         return KeptTurns(dict(self._turns))
+
+
+class KeepingSession(EndpointSession):
+    """A conversation with an endpoint over one rollout. The model's turns go back to it as it wrote them."""
+
+    def __init__(self, policy: EndpointPolicy, context: EpisodeContext) -> None:
+        super().__init__(policy, context)
+        self._options = policy.endpoint_options
+        self._kept = KeptTurns()
+
+    def fork(self) -> Self:
+        """A session of its own from here on."""
+        other = super().fork()
+        other._kept = self._kept.copy()
+        return other

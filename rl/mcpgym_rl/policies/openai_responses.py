@@ -7,14 +7,14 @@ encrypted form in which it came.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from mcpgym.messages import Message, assistant, tool_call
 from mcpgym_rl.parse import read_text
 from mcpgym_rl.policies.asking import Asking, usage_of
 from mcpgym_rl.policies.chat_format import call_ids, guided_schema, plain_messages, plain_name, read_guided, sendable
-from mcpgym_rl.policies.endpoint import EndpointPolicy, EndpointSession, body_of, said
-from mcpgym_rl.policies.kept_turns import KeptTurns, Parts
+from mcpgym_rl.policies.endpoint import EndpointPolicy, body_of, said
+from mcpgym_rl.policies.kept_turns import KeepingSession, KeptTurns, Parts
 from mcpgym_rl.policies.openai_chat import connect_openai
 from mcpgym_rl.policy import EpisodeContext, PolicyError, PolicyUnavailable, Turn
 
@@ -51,21 +51,14 @@ class ResponsesPolicy(EndpointPolicy):
         return connect_openai(self, trust_env)
 
 
-class ResponsesSession(EndpointSession):
+class ResponsesSession(KeepingSession):
     """A conversation with the endpoint over one rollout. The model's turns go back to it as it wrote them."""
 
     answers = "response"
 
     def __init__(self, policy: ResponsesPolicy, context: EpisodeContext) -> None:
         super().__init__(policy, context)
-        self._responses, self._options = policy, policy.endpoint_options
-        self._kept = KeptTurns()
-
-    def fork(self) -> Self:
-        """A session of its own from here on."""
-        other = super().fork()
-        other._kept = self._kept.copy()
-        return other
+        self._responses = policy
 
     async def _take_turn(self, messages: Sequence[Message], asking: Asking) -> Turn:
         import openai

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcpgym.calls import answer_text
@@ -53,26 +54,30 @@ def _handler(mount: str, tool: Tool) -> Any:
 
     def now(environment: Any, state: CombinedState, /, **arguments: Any) -> Any:
         member, part = begin(environment, state)
-        try:
+        with _counted_where_it_fails(member, state, part):
             answer = tool.handler(member, part.state, **arguments)
-        except ToolError as error:
-            raise ToolError(f"{error}{count_call(member, state, part)}") from error
-        except BaseException:
-            count_call(member, state, part)
-            raise
-        note = count_call(member, state, part)
-        return answer_text(answer) + note if note else answer
+        return _with_note(answer, count_call(member, state, part))
 
     async def later(environment: Any, state: CombinedState, /, **arguments: Any) -> Any:
         member, part = begin(environment, state)
-        try:
+        with _counted_where_it_fails(member, state, part):
             answer = await tool.handler(member, part.state, **arguments)
-        except ToolError as error:
-            raise ToolError(f"{error}{count_call(member, state, part)}") from error
-        except BaseException:
-            count_call(member, state, part)
-            raise
-        note = count_call(member, state, part)
-        return answer_text(answer) + note if note else answer
+        return _with_note(answer, count_call(member, state, part))
 
     return later if tool.is_async else now
+
+
+@contextlib.contextmanager
+def _counted_where_it_fails(member: Environment[Any, Any, Any], state: CombinedState, part: Part) -> Iterator[None]:
+    """A call that fails counts too, and its error says what else the policy is to know."""
+    try:
+        yield
+    except ToolError as error:
+        raise ToolError(f"{error}{count_call(member, state, part)}") from error
+    except BaseException:
+        count_call(member, state, part)
+        raise
+
+
+def _with_note(answer: Any, note: str) -> Any:
+    return answer_text(answer) + note if note else answer
