@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from app_hosts import Hosted, app_host
 from playwright.sync_api import Browser, FrameLocator, Page, expect
-from viewer_runs import EVIL, browser
+from viewer_runs import EVIL, browser, errors_on
 
 from mcpgym import load_environment
 from mcpgym.schema import schema_hash
@@ -34,9 +34,7 @@ def chromium(hosted: Hosted) -> Iterator[Browser]:
 def page(chromium: Browser) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 620, "height": 900}, color_scheme="light")
     made = context.new_page()
-    wrong: list[str] = []
-    made.on("pageerror", lambda error: wrong.append(str(error)))
-    made.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    wrong = errors_on(made)
     yield made
     context.close()
     assert [

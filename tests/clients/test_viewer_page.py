@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
-from viewer_runs import EVIL, browser, make_runs, served
+from viewer_runs import EVIL, browser, errors_on, make_runs, served
 
 from mcpgym_clients.cli import main
 from mcpgym_rl.traces import read_traces
@@ -64,11 +64,9 @@ class Visitor:
     def __init__(self, chromium: Browser, url: str, **options: Any) -> None:
         self.context = chromium.new_context(viewport=SIZE, **options)
         self.page: Page = self.context.new_page()
-        self.wrong: list[str] = []
+        self.wrong = errors_on(self.page)
         self.requests: list[str] = []
         self.url = url
-        self.page.on("console", lambda message: self.wrong.append(message.text) if message.type == "error" else None)
-        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("request", self._requested)
         self.page.on("dialog", lambda dialog: self.wrong.append(dialog.message))
 

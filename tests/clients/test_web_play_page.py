@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
-from viewer_runs import browser
+from viewer_runs import browser, errors_on
 from web_pages import page_in_a_thread
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -30,9 +30,7 @@ def chromium(url: str) -> Iterator[Browser]:
 def page(chromium: Browser) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1000, "height": 800}, color_scheme="light")
     made = context.new_page()
-    wrong: list[str] = []
-    made.on("pageerror", lambda error: wrong.append(str(error)))
-    made.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    wrong = errors_on(made)
     asked: list[str] = []
     made.on("request", lambda request: asked.append(request.url))
     yield made

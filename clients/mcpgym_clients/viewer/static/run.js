@@ -178,9 +178,9 @@ export function runPage(root, source) {
     if (!found || run !== name) return;
     Object.assign(details, { counts: found.counts, weighed: found.weighed ? found : null });
     drawChips();
-    list.pages.clear();
     const answer = await source.traces(run, selection(query), n === null ? {} : { around: n });
     if (run !== name) return;
+    list.pages.clear(); // not before: keys find their place in them
     list.take(answer);
     list.paint();
     drawSummary(answer);
