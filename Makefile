@@ -12,7 +12,7 @@ UV = UV_SYSTEM_CERTS=1 UV_FIND_LINKS="$${PIP_FIND_LINKS:-$$($(BIN)/python -m pip
 	$(BIN)/python -m uv pip install --quiet --python $(BIN)/python
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test bench install lint clean
+.PHONY: demo test bench docs install lint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mcpgym demo
@@ -27,6 +27,10 @@ bench: $(VENV)/.installed-dev
 	$(UV) -e '.[dev,bench]' || $(PIP) -e '.[dev,bench]'
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench.training
+
+# The documents as a site, in site/: open site/index.html.
+docs: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 install: $(VENV)/.installed
 
@@ -62,4 +66,4 @@ $(VENV)/.older-sdk: tests/real_clients/older_sdk.txt | $(VENV)/.installed-dev
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

