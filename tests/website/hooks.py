@@ -8,16 +8,34 @@ the source. Formulas become MathML, which browsers show by themselves.
 from __future__ import annotations
 
 import re
+import sys
 from html import unescape
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from latex2mathml.converter import convert
+from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.website import commands, configuration, python_pages
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w+)(?P<options>[^\n]*)$", re.MULTILINE)
 OUTSIDE = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>(?:\.\./)+[^)#\s]+)(?:#[^)]*)?\)")
 
 FORMULA = re.compile(r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<formula>.*?)\\[)\]]</(?P=tag)>', re.DOTALL)
+
+
+def on_files(files: Any, /, *, config: Any) -> Any:
+    """All pages: those of docs/, and those that are made from the code."""
+    for place, text in made().items():
+        files.append(File.generated(config, place, content=text))
+    return files
+
+
+def made() -> dict[str, str]:
+    """The pages that are made, by their places in docs/, where no file is."""
+    pages = {"commands.md": commands.page(), "configuration.md": configuration.page(), **python_pages.pages()}
+    return {f"reference/{place}": text for place, text in pages.items()}
 
 
 def on_page_markdown(markdown: str, /, *, page: Any, config: Any, files: Any) -> str:
