@@ -4,6 +4,7 @@ A block's language says what happens to it. ``console``: each line that begins w
 folder per document; it must succeed. ``console background until=TEXT``: the command keeps running until the document
 ends; the next block waits until it has printed TEXT.
 ``console exit=N``: it must end with N. ``python file=NAME`` is written to NAME in that folder; plain ``python`` is run.
+``diff file=NAME`` changes NAME there, and must fit it to the line.
 ``json`` must parse, ``toml`` too, and ``toml file=NAME`` is written to NAME. ``text`` is output, for people. A line
 ``claude mcp add NAME … -- COMMAND`` or ``claude mcp add --transport http NAME URL`` is tried with a real MCP client,
 for Claude Code may not be here.
@@ -26,6 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.document_diffs import apply_diff
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
@@ -118,6 +120,9 @@ def test_every_block_of_a_document_does_what_it_says(document: Path, tmp_path: P
                     file = tmp_path / "block.py"
                     file.write_text(text, encoding="utf-8")
                     run_line(f"python {file.name}", tmp_path, int(options.get("exit", 0)), running, None)
+                case "diff":
+                    file = tmp_path / options["file"]
+                    file.write_text(apply_diff(file.read_text(encoding="utf-8"), text), encoding="utf-8")
                 case "json":
                     json.loads(text)
                 case "toml":
