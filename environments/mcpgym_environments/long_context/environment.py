@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from mcpgym import Environment, LazyTasks, ReferencePolicy, Task, ToolError, derive_seed, reward, task_id, tool
+from mcpgym import LazyTasks, ReferencePolicy, Task, ToolError, derive_seed, reward, task_id, tool
 from mcpgym.errors import ConfigurationError, UnknownNameError
 from mcpgym_environments.long_context.asking.budget import Allowance, Budget
 from mcpgym_environments.long_context.asking.models import Endpoint, SubModel
@@ -21,14 +21,13 @@ from mcpgym_environments.long_context.observation import FILE, INSTRUCTIONS, LOA
 from mcpgym_environments.long_context.state import Reading
 from mcpgym_environments.python_sandbox.observation import SPENT, inline, show_run
 from mcpgym_environments.python_sandbox.problems.answers import judge
-from mcpgym_environments.python_sandbox.same_text import same_text
+from mcpgym_environments.python_sandbox.sandboxed import SandboxedEnvironment
 from mcpgym_environments.python_sandbox.sessions.backend import MAX_SEED, SessionSpent
 from mcpgym_environments.python_sandbox.sessions.turns import Turns
-from mcpgym_environments.python_sandbox.shared import let_go, take
+from mcpgym_environments.python_sandbox.workspace import released
 
 if TYPE_CHECKING:
-    from mcpgym import Requirement
-    from mcpgym_environments.python_sandbox.sessions.pool import Pool
+    from mcpgym_environments.python_sandbox.config import PythonSandboxConfig
     from mcpgym_environments.python_sandbox.sessions.session import Session
 
 OFFLINE = "MCPGYM_SUB_MODEL"
@@ -43,7 +42,7 @@ _making = Turns(2)
 """Texts are made two at a time, so that many episodes at once need the memory of two."""
 
 
-class LongContext(Environment[Task, Reading, LongContextConfig]):
+class LongContext(SandboxedEnvironment[Reading, LongContextConfig]):
     """Answer questions about a text that fits into no model's window, by code that may ask a model about pieces."""
 
     name = "long-context"
@@ -56,7 +55,6 @@ class LongContext(Environment[Task, Reading, LongContextConfig]):
         "%3Cpath stroke='%2336c' d='M8 24h20M36 20v8M32 24h8'/%3E%3C/svg%3E"
     ).replace(" ", "%20")
     config_class = LongContextConfig
-    reproducible = False
 
     sub_model: SubModel | None = None
     """Set on an instance, it answers what code asks, whatever the configuration says: a trainer's own model, a test's.
@@ -66,14 +64,17 @@ class LongContext(Environment[Task, Reading, LongContextConfig]):
 
     def __init__(self, config: LongContextConfig | None = None) -> None:
         super().__init__(config)
-        self._pool: Pool | None = None
-        self._facts: Mapping[str, Any] = {}
         self._record = Record(self.config.record) if self.config.record else None
         self._configured: SubModel | None = None
         if self.config.sub_model == "reader":
             self._configured = Reader(self.config.window)
         elif self.config.sub_model.startswith("openai:") and not self._asks_nobody:
             self._configured = Endpoint(self.config.sub_model, self.config.sub_seconds)
+
+    @property
+    def sandbox(self) -> PythonSandboxConfig:
+        """Its sessions, by this environment's own limits."""
+        return self.config.sandbox
 
     @property
     def _asks_nobody(self) -> bool:
@@ -94,14 +95,11 @@ class LongContext(Environment[Task, Reading, LongContextConfig]):
 
     async def reset(self, task: Task, seed: int) -> Reading:
         """The first episode starts the sandbox; nothing is made before the first run."""
-        if self._pool is None:
-            pool = await asyncio.to_thread(take, self.config.sandbox, self)
-            self._facts = await pool.start()
-            self._pool = pool
+        pool = await self.started()
         index = int(task.id.rpartition("-")[2])
         plan = plan_of(task.split, index, self.config.family_names, self.config.levels)
         shown = derive_seed("session", task.split, index) % (MAX_SEED + 1)
-        return Reading(plan, self._pool, self._budget(task.id, seed), shown)
+        return Reading(plan, pool, self._budget(task.id, seed), shown)
 
     def _budget(self, task: str, seed: int) -> Budget | None:
         config = self.config
@@ -140,7 +138,7 @@ class LongContext(Environment[Task, Reading, LongContextConfig]):
             outcome = await session.run(code)
         except SessionSpent:
             reading.faults += 1
-            _released(reading)
+            released(reading)
             raise ToolError(SPENT) from None
         except ToolError:
             reading.faults += 1
@@ -189,7 +187,7 @@ class LongContext(Environment[Task, Reading, LongContextConfig]):
                 reading.answer = (await asyncio.to_thread(make, reading.plan)).answer
         reading.right = judge(reading.answer, answer).correct
         reading.submitted = answer
-        _released(reading)
+        released(reading)
         return f'You submitted "{inline(answer, LONGEST_ANSWER)}". The task is over.'
 
     def is_done(self, state: Reading) -> bool:
@@ -201,29 +199,9 @@ class LongContext(Environment[Task, Reading, LongContextConfig]):
         """How many calls an episode may take, mistaken ones too."""
         return self.config.max_runs + SPARE_CALLS
 
-    def invalid_arguments(self, state: Reading, tool: str, problem: str) -> str:
-        """Arguments that do not fit cost no run, but are a failed call."""
-        state.faults += 1
-        return problem
-
-    def same_observation(self, recorded: str, replayed: str) -> bool:
-        """The same but for addresses, times and durations, which code may print."""
-        return same_text(recorded, replayed)
-
     def conditions(self) -> Mapping[str, Any]:
         """What keeps the code in, and who answers it."""
-        return {**self._facts, "sub_model": "given" if self.sub_model is not None else self.config.sub_model}
-
-    @classmethod
-    def requirements(cls) -> Sequence[Requirement]:
-        """What this machine has to keep code in, found by trying."""
-        from mcpgym_environments.python_sandbox.sessions.requirements import requirements
-
-        return requirements()
-
-    def gauges(self) -> Mapping[str, float]:
-        """What the pool of sessions does now."""
-        return {} if self._pool is None else self._pool.gauges()
+        return {**super().conditions(), "sub_model": "given" if self.sub_model is not None else self.config.sub_model}
 
     @reward(weight=1.0)
     def correct(self, reading: Reading) -> float:
@@ -259,20 +237,8 @@ class LongContext(Environment[Task, Reading, LongContextConfig]):
 
         return mixed(Solver(self.config.window), wander, skill)
 
-    async def close(self, state: Reading) -> None:
-        """End the episode's session."""
-        state.closed = True
-        _released(state)
-
     async def shutdown(self) -> None:
         """Let go of the sandbox, and of the sub-model's connection."""
-        self._pool = None
         if isinstance(self._configured, Endpoint):
             await self._configured.close()
-        await let_go(self.config.sandbox, self)
-
-
-def _released(reading: Reading) -> None:
-    if reading.session is not None:
-        reading.session.kill()
-        reading.session = None
+        await super().shutdown()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
 from mcpgym import (
     CallRecord,
-    Environment,
     LazyTasks,
     ReferencePolicy,
     Task,
@@ -38,20 +36,17 @@ from mcpgym_environments.python_sandbox.observation import (
     show_part,
     show_run,
 )
-from mcpgym_environments.python_sandbox.same_text import same_text
+from mcpgym_environments.python_sandbox.sandboxed import SandboxedEnvironment
 from mcpgym_environments.python_sandbox.sessions.backend import MAX_SEED, SessionSpent
 from mcpgym_environments.python_sandbox.sessions.session import FileFault, Session
-from mcpgym_environments.python_sandbox.shared import let_go, take
 from mcpgym_environments.python_sandbox.state import Work
 from mcpgym_environments.python_sandbox.workspace import inside, opened, read_text, released, unread, wrote
 from mcpgym_environments.thinking import thinks_first
 
 if TYPE_CHECKING:
-    from mcpgym import Requirement
     from mcpgym_environments.python_sandbox.finding import Finder
     from mcpgym_environments.python_sandbox.problems.catalogue import Catalogue
     from mcpgym_environments.python_sandbox.problems.problem import Generator, Problem
-    from mcpgym_environments.python_sandbox.sessions.pool import Pool
 
 LONGEST_CODE = 100_000
 LONGEST_TEXT = 1_000_000
@@ -65,7 +60,7 @@ SPARE_CALLS = 10
 """How many calls an episode has beyond its steps: for the solution, and for calls that cannot be made."""
 
 
-class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
+class PythonSandbox(SandboxedEnvironment[Work, PythonSandboxConfig]):
     """Solve problems with Python in a sandbox that hostile code cannot leave."""
 
     name = "python-sandbox"
@@ -78,14 +73,11 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
         "%3E%3Cpath stroke='%2336c' d='M15 19l6 5-6 5M25 30h8'/%3E%3C/svg%3E"
     ).replace(" ", "%20")
     config_class = PythonSandboxConfig
-    reproducible = False
     generators: ClassVar[Sequence[Generator]] = ()
     """What makes the problems, in a subclass that brings its own; here, all that are bundled."""
 
     def __init__(self, config: PythonSandboxConfig | None = None) -> None:
         super().__init__(config)
-        self._pool: Pool | None = None
-        self._facts: Mapping[str, Any] = {}
         paid = {"efficiency": self.config.efficiency_weight, "no_errors": self.config.no_errors_weight}
         self.rewards = {  # type: ignore[misc]
             name: replace(item, weight=paid.get(name, item.weight)) for name, item in type(self).rewards.items()
@@ -94,6 +86,11 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
             self.splits = ("test",)  # type: ignore[misc]
         elif self.config.generator_names is not None or self.generators:
             _ = self._catalogue  # says at once what is not there
+
+    @property
+    def sandbox(self) -> PythonSandboxConfig:
+        """All of the configuration."""
+        return self.config
 
     @property
     def _is_open(self) -> bool:
@@ -144,21 +141,13 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
 
     async def reset(self, task: Task, seed: int) -> Work:
         """The first episode starts the sandbox; a session is taken from it when a tool first needs one."""
-        pool = await self._started()
+        pool = await self.started()
         index = int(task.id.rpartition("-")[2])
         problem = self.problem(task.split, index)
         if problem is not None:
             self._finder.remember(task.split, index, problem)
         hidden, shown = derive_seed("tests", task.split, index, seed), derive_seed("session", task.split, index)
         return Work(problem, pool, hidden, shown % (MAX_SEED + 1))
-
-    async def _started(self) -> Pool:
-        """The pool of sessions, which all environments of this configuration share."""
-        if self._pool is None:
-            pool = await asyncio.to_thread(take, self.config, self)
-            self._facts = await pool.start()
-            self._pool = pool
-        return self._pool
 
     @tool(title="Run Python", timeout=PATIENCE)
     async def run_python(
@@ -265,30 +254,6 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
         """How many calls an episode may take, mistaken ones too; no limit where somebody works on what they like."""
         return None if self._is_open else self.config.max_calls + SPARE_CALLS
 
-    def invalid_arguments(self, state: Work, tool: str, problem: str) -> str:
-        """Arguments that do not fit cost no step, but are a failed call."""
-        state.faults += 1
-        return problem
-
-    def same_observation(self, recorded: str, replayed: str) -> bool:
-        """The same but for addresses, times and durations, which code may print."""
-        return same_text(recorded, replayed)
-
-    def conditions(self) -> Mapping[str, Any]:
-        """What keeps the code in, and the versions that it finds."""
-        return self._facts
-
-    @classmethod
-    def requirements(cls) -> Sequence[Requirement]:
-        """What this machine has to keep code in, found by trying."""
-        from mcpgym_environments.python_sandbox.sessions.requirements import requirements
-
-        return requirements()
-
-    def gauges(self) -> Mapping[str, float]:
-        """What the pool of sessions does now."""
-        return {} if self._pool is None else self._pool.gauges()
-
     @reward(weight=1.0)
     def correct(self, work: Work) -> float | None:
         """How much of the submitted solution is right: 0 or 1 for an answer, the share of hidden tests for code."""
@@ -327,16 +292,6 @@ class PythonSandbox(Environment[Task, Work, PythonSandboxConfig]):
         from mcpgym_environments.teaching import mixed
 
         return mixed(Expert(self._finder), wander, skill)
-
-    async def close(self, state: Work) -> None:
-        """End the episode's session."""
-        state.closed = True
-        released(state)
-
-    async def shutdown(self) -> None:
-        """Let go of the sandbox; it ends when no environment of its kind has it any more."""
-        self._pool = None
-        await let_go(self.config, self)
 
 
 def _paid(work: Work, value: float | None) -> float | None:

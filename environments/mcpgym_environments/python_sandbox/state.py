@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from mcpgym_environments.python_sandbox.problems.problem import Problem
     from mcpgym_environments.python_sandbox.sessions.pool import Pool
     from mcpgym_environments.python_sandbox.sessions.session import Session
+
+
+class InSandbox(Protocol):
+    """What the state of an episode with a session in the sandbox has."""
+
+    session: Session | None
+    faults: int
+    """Runs that did not end well, and calls that could not be made."""
+    closed: bool
+    """Whether the episode has ended."""
 
 
 @dataclass(slots=True, eq=False)

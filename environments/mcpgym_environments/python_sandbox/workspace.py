@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mcpgym import ToolError
 from mcpgym_environments.python_sandbox.observation import inline, size
 from mcpgym_environments.python_sandbox.sessions.session import FileFault, Session
-from mcpgym_environments.python_sandbox.state import Work
+from mcpgym_environments.python_sandbox.state import InSandbox, Work
 
 ROOT = "/work"
 """Where the workspace is for the code in the session."""
@@ -47,11 +47,11 @@ async def opened(work: Work) -> Session:
     return work.session
 
 
-def released(work: Work) -> None:
+def released(state: InSandbox) -> None:
     """End the session of an episode, if it has one."""
-    if work.session is not None:
-        work.session.kill()
-        work.session = None
+    if state.session is not None:
+        state.session.kill()
+        state.session = None
 
 
 async def read_text(session: Session, path: str, offset: int, characters: int) -> Part:
