@@ -27,7 +27,14 @@ def test_a_report_says_what_the_doctor_says(name: str) -> None:
     assert set(written) == set(fresh)
     differ = {check for check in fresh if fresh[check] != written[check]}
     differ -= {check for check in UNSTEADY & set(fresh) if "fail" not in (fresh[check], written[check])}
-    assert not differ, [outcome for outcome in made.outcomes if outcome.name in differ]
+    told = [
+        f"{outcome.name} ({outcome.seconds:.1f} s; {written[outcome.name]} in the report): "
+        f"{finding.verdict.value}: {finding.evidence}"
+        for outcome in made.outcomes
+        if outcome.name in differ
+        for finding in outcome.findings
+    ]
+    assert not differ, "\n" + "\n".join(told)
 
 
 def test_what_the_reports_must_show() -> None:

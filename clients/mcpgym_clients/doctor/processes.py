@@ -1,12 +1,22 @@
-"""What a server's processes hold: memory, file descriptors, threads, children. Read from the system, never touched."""
+"""What a server's processes hold: memory, file descriptors, threads, children; and how long they took, load aside.
+
+Read from the system, never touched.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
+
+MOST_QUEUED = 60.0
+"""Seconds in a queue that are forgiven at most: however busy a machine is, an examination ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,56 @@ def alive(pid: int) -> bool:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False
+
+
+def queued(pid: int) -> float:
+    """Seconds in which the process could have run and had no processor, so far; its thread that waited longest.
+
+    Linux says it (``/proc/PID/task/TID/schedstat``); 0 where nobody does, and of a process that is gone.
+    """
+    longest = 0
+    try:
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            longest = max(longest, int((thread / "schedstat").read_text().split()[1]))
+    except (OSError, ValueError, IndexError):
+        pass  # another system, or it has just ended
+    return longest / 1e9
+
+
+class Stopwatch:
+    """How long processes take to do something, without the time in which they had no processor.
+
+    A machine that is busy with other things makes no server worse; of the processes the one that queued longest counts.
+    """
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        self._started = time.monotonic()
+        self._before = {pid: queued(pid) for pid in pids}
+        self.queued = 0.0
+        """Seconds in the queue since the start, when last looked at."""
+
+    def look(self) -> None:
+        """See how long they have queued: of a process that has ended this cannot be learnt later."""
+        now = max((queued(pid) - before for pid, before in self._before.items()), default=0.0)
+        self.queued = min(max(self.queued, now), MOST_QUEUED)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start, less those in the queue."""
+        return max(time.monotonic() - self._started - self.queued, 0.0)
+
+    async def until(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Whether ``done`` becomes true within so many seconds of their own."""
+        while not done():
+            self.look()
+            if self.seconds > seconds:
+                return done()
+            await asyncio.sleep(0.02)
+        return True
+
+    def aside(self) -> str:
+        """What is to be said of the seconds in the queue; nothing where they were few."""
+        return f" (and {self.queued:.1f} s without a processor, which are not counted)" if self.queued >= 0.5 else ""
 
 
 def listening_process(host: str, port: int) -> int | str:

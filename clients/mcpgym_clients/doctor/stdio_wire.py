@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mcpgym_clients.doctor.processes import Stopwatch
 from mcpgym_clients.doctor.wire import (
     CLIENT,
     HANDSHAKE_VERSIONS,
@@ -198,19 +199,30 @@ class StdioConnection:
 
         if self._over and not future.done():
             future.set_exception(EOFError())
+        assert self.process is not None
+        watch = Stopwatch([self.process.pid])
+        answering = asyncio.ensure_future(self._exchange(line, future))
         try:
-            async with asyncio.timeout(patience):
-                await self.write(line)
-                found = await future
-        except TimeoutError:
-            return problem(f"no answer within {patience:g} s")
+            while not answering.done() and (left := patience - watch.seconds) > 0:
+                await asyncio.wait({answering}, timeout=left + 0.01)
+                if not answering.done():
+                    watch.look()
+            if not answering.done():
+                return problem(f"no answer within {patience:g} s{watch.aside()}")
+            found = answering.result()
         except (OSError, EOFError):
             await asyncio.wait(self._readers, timeout=LAST_WORDS_SECONDS)
             tail = self.errors.decode("utf-8", "replace").strip().splitlines()
             said = f"; its last words: {brief(tail[-1])}" if tail else ""
             said += f"; it printed {self.noise[0]!r}, which is no protocol" if self.noise else ""
             return problem(f"the process closed its output or ended{said}")
+        finally:
+            answering.cancel()
         return of(found, None, {}, time.monotonic() - started)
+
+    async def _exchange(self, line: bytes, future: asyncio.Future[Any]) -> Any:
+        await self.write(line)
+        return await future
 
     async def _read_answers(self) -> None:
         assert self.process is not None

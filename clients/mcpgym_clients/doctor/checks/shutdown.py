@@ -8,13 +8,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import psutil  # type: ignore[import-untyped]
 
 from mcpgym_clients.doctor.context import Context, list_page
 from mcpgym_clients.doctor.findings import Outcome
-from mcpgym_clients.doctor.processes import alive, descendants
+from mcpgym_clients.doctor.processes import Stopwatch, alive, descendants
 from mcpgym_clients.doctor.stdio_wire import StdioConnection
 from mcpgym_clients.doctor.subjects import StdioSubject
 from mcpgym_clients.doctor.wire import call, encode, message
@@ -22,6 +22,10 @@ from mcpgym_clients.doctor.wire import call, encode, message
 SOON_SECONDS = 2.0
 """What the SDK's clients wait before they use force."""
 LATE_SECONDS = 6.0
+LINGER_SECONDS = 0.5
+"""How long what a server started may take to go after it."""
+PARENT_SECONDS = 60.0
+"""How long a client and a server may take to start, one after the other."""
 ENDS = "End when standard input closes: it is the only sign of a client that died."
 
 
@@ -86,23 +90,27 @@ async def _end(
 ) -> None:
     """End it one way; judge how long it takes and what is left. ``starting``: seconds it may still need to start."""
     assert client.process is not None
-    family = descendants(client.process.pid)
-    started = time.monotonic()
+    process, family = client.process, descendants(client.process.pid)
+    watch = Stopwatch([process.pid, *family])
     how(client)
-    ended = await client.ended(LATE_SECONDS + starting)
-    seconds = time.monotonic() - started
-    await asyncio.sleep(0.1)
-    left = [pid for pid in family if alive(pid)]
+    ended = await watch.until(lambda: process.returncode is not None, LATE_SECONDS + starting)
+    seconds, aside = watch.seconds, watch.aside()
+    left = await _left(family) if ended else []
     if not ended:
-        outcome.fail(f"{case}: still there after {LATE_SECONDS:g} s", advice)
+        outcome.fail(f"{case}: still there after {LATE_SECONDS + starting:.3g} s{aside}", advice)
     elif left:
         outcome.fail(f"{case}: {len(left)} of its child processes stay", "End what you started before you end.")
     elif seconds > SOON_SECONDS + starting:
-        outcome.warn(f"{case}: ended after {seconds:.1f} s", f"Clients use force after {SOON_SECONDS:g} s.")
+        outcome.warn(f"{case}: ended after {seconds:.1f} s{aside}", f"Clients use force after {SOON_SECONDS:g} s.")
     else:
-        code = client.process.returncode
-        outcome.passed(f"{case}: ended after {seconds:.1f} s, exit code {code}")
+        outcome.passed(f"{case}: ended after {seconds:.1f} s{aside}, exit code {process.returncode}")
     await client.abandon()
+
+
+async def _left(family: Sequence[int]) -> list[int]:
+    """Those that still run, once they have had the time to go."""
+    await Stopwatch(family).until(lambda: not any(map(alive, family)), LINGER_SECONDS)
+    return [pid for pid in family if alive(pid)]
 
 
 async def _parent_killed(subject: StdioSubject, outcome: Outcome) -> None:
@@ -119,7 +127,7 @@ async def _parent_killed(subject: StdioSubject, outcome: Outcome) -> None:
     try:
         assert parent.stdout is not None
         try:
-            line = await asyncio.wait_for(parent.stdout.readline(), 30)
+            line = await asyncio.wait_for(parent.stdout.readline(), PARENT_SECONDS)
         except TimeoutError:
             line = b""
         if not line.strip().isdigit():
@@ -128,19 +136,19 @@ async def _parent_killed(subject: StdioSubject, outcome: Outcome) -> None:
         server = int(line)
         born = psutil.Process(server).create_time()
         family = [server, *descendants(server)]
+        watch = Stopwatch(family)
         parent.kill()
-        started = time.monotonic()
-        while (left := [pid for pid in family if alive(pid)]) and time.monotonic() - started < LATE_SECONDS:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-        seconds = time.monotonic() - started
+        await watch.until(lambda: not any(map(alive, family)), LATE_SECONDS)
+        seconds, aside = watch.seconds, watch.aside()
+        left = [pid for pid in family if alive(pid)]
         if server in left and psutil.Process(server).create_time() == born:
-            outcome.fail(f"its client killed (SIGKILL): still there after {LATE_SECONDS:g} s", ENDS)
+            outcome.fail(f"its client killed (SIGKILL): still there after {LATE_SECONDS:g} s{aside}", ENDS)
         elif left:
             outcome.fail(f"its client killed (SIGKILL): {len(left)} of its child processes stay", ENDS)
         elif seconds > SOON_SECONDS:
-            outcome.warn(f"its client killed (SIGKILL): ended after {seconds:.1f} s", ENDS)
+            outcome.warn(f"its client killed (SIGKILL): ended after {seconds:.1f} s{aside}", ENDS)
         else:
-            outcome.passed(f"its client killed (SIGKILL): ended after {seconds:.1f} s")
+            outcome.passed(f"its client killed (SIGKILL): ended after {seconds:.1f} s{aside}")
     except psutil.NoSuchProcess:
         outcome.skip("its client killed: the server had ended before")
     finally:
