@@ -17,9 +17,9 @@ HEAD = f"""\
 
 This page is made from the commands themselves whenever the site is built; `mcpgym COMMAND --help` says the same.
 
-Every command exits with 0 when it did what was asked and all is well, {FAILURE} when something is not (a check that found
-something, a goal that was not reached, a server that did not answer), {USAGE} when it was asked for what there is not, and
-{INTERRUPTED} when it was interrupted. What it writes for programs goes to standard output, everything else to standard error.
+Every command exits with 0 when it did what was asked and all is well; {FAILURE} when something is not, such as a check
+that found something, a goal that was not reached, or a server that did not answer; {USAGE} when what was asked for does
+not exist; and {INTERRUPTED} when it was interrupted. Results go to standard output, everything else to standard error.
 
 """
 SUBJECTS = {
@@ -37,7 +37,7 @@ MARKUP = re.compile(r"\[/?(?:cyan|bold|green|red|yellow|dim|italic)\]")
 
 def page() -> str:
     """The whole page."""
-    root = typer.main.get_command(app)
+    root: Any = typer.main.get_command(app)
     context = root.context_class(root, info_name="mcpgym")
     commands: dict[str, Any] = {name: root.get_command(context, name) for name in root.list_commands(context)}
     subjects = {subject: [name for name in names if name in commands] for subject, names in SUBJECTS.items()}

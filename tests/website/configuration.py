@@ -89,7 +89,7 @@ def section(schema: Schema, definitions: Schema, path: str, defaults: Schema) ->
         yield table(COLUMNS, rows) + "\n"
     if differ := [name for name in defaults if defaults[name] != schema["properties"][name].get("default")]:
         own = ", ".join(f"`{name} = {_value(schema['properties'][name].get('default'))}`" for name in differ)
-        yield f"These are the defaults where the table is left out. In a table that is there, what is left out is {own}.\n\n"
+        yield f"So it is where the table is left out. In a table that is there, what is left out is {own}.\n\n"
     for name, inner, values in below:
         yield from section(inner, definitions, name, values)
 

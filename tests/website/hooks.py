@@ -17,7 +17,7 @@ from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.website import commands, configuration, python_pages
+from tests.website import made
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w+)(?P<options>[^\n]*)$", re.MULTILINE)
 OUTSIDE = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>(?:\.\./)+[^)#\s]+)(?:#[^)]*)?\)")
@@ -27,15 +27,9 @@ FORMULA = re.compile(r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<formula>
 
 def on_files(files: Any, /, *, config: Any) -> Any:
     """All pages: those of docs/, and those that are made from the code."""
-    for place, text in made().items():
+    for place, text in made.pages().items():
         files.append(File.generated(config, place, content=text))
     return files
-
-
-def made() -> dict[str, str]:
-    """The pages that are made, by their places in docs/, where no file is."""
-    pages = {"commands.md": commands.page(), "configuration.md": configuration.page(), **python_pages.pages()}
-    return {f"reference/{place}": text for place, text in pages.items()}
 
 
 def on_page_markdown(markdown: str, /, *, page: Any, config: Any, files: Any) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-PAGES = {
+PAGES: dict[str, tuple[str, str, dict[str, tuple[str, ...] | None]]] = {
     "python/environments.md": (
         "Environments in Python",
         "What an author of environments imports: `from mcpgym import Environment, tool, reward`.",
@@ -70,14 +70,14 @@ PAGES = {
     ),
 }
 """Each page's place under reference/, its title, its first sentence, and the modules with the names that it shows."""
+FIRST = ("Environment", "Config", "Task", "LazyTasks", "task_id", "derive_seed", "tool", "ToolError", "reward", "Score")
+"""What a reader wants first, in this order; the rest follows by name."""
 
 
-def pages() -> dict[str, str]:
-    """Each page's place under reference/, and its text."""
-    return {
-        place: f"# {title}\n\n{about}\n\n" + "".join(_module(name, names) for name, names in modules.items())
-        for place, (title, about, modules) in PAGES.items()
-    }
+def page(place: str) -> str:
+    """The page at a place."""
+    title, about, modules = PAGES[place]
+    return f"# {title}\n\n{about}\n\n" + "".join(_module(name, names) for name, names in modules.items())
 
 
 def public(module: str) -> list[str]:
@@ -95,5 +95,5 @@ def public(module: str) -> list[str]:
 
 def _module(name: str, names: tuple[str, ...] | None) -> str:
     """A module's heading and what is shown of it."""
-    shown = names or public(name)
+    shown = names or sorted(public(name), key=lambda one: FIRST.index(one) if one in FIRST else len(FIRST))
     return f"## {name}\n\n" + "".join(f"::: {name}.{one}\n    options: {{heading_level: 3}}\n\n" for one in shown)
