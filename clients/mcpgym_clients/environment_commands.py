@@ -14,7 +14,11 @@ from mcpgym_clients.starting import work_begins
 def register(app: typer.Typer) -> None:
     """Add these commands to ``app``."""
     app.command("new")(new)
-    group = typer.Typer(help="Describe an environment of yours to others.", no_args_is_help=True)
+    group = typer.Typer(help="Environments from elsewhere, and yours for others.", no_args_is_help=True)
+    group.command("add")(add)
+    group.command("list")(list_added)
+    group.command("info")(info)
+    group.command("remove")(remove)
     group.command("card")(card)
     app.add_typer(group, name="env")
 
@@ -53,3 +57,59 @@ def card(
     work_begins()
 
     run(name, config or [], episodes, write, check)
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def add(
+    spec: Annotated[
+        str,
+        typer.Argument(help="A package's name (with a version), git+URL, a folder, a wheel or a source archive."),
+    ],
+    python: Annotated[
+        str | None, typer.Option("--python", help="An interpreter or a version for it; the one of mcpgym by default.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="In place of what was added before.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Add it although it breaks the contract.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Install a package into a virtual environment of its own; its environments are then found by name, as all are.
+
+    They play in a process of their own, so that what they need cannot clash with what is installed here.
+    """
+    from mcpgym_clients.sharing.adding import add as add_package
+
+    work_begins()
+
+    add_package(spec, python, replace=replace, anyway=anyway, as_json=json)
+
+
+def list_added(json: AsJson = False) -> None:
+    """Show what was added."""
+    from mcpgym_clients.sharing.showing import show_all
+
+    work_begins()
+
+    show_all(json)
+
+
+def info(
+    name: Annotated[str, typer.Argument(help="A package that was added, or an environment in one.")],
+    json: AsJson = False,
+) -> None:
+    """Show where something that was added came from, where it is, and how it stands."""
+    from mcpgym_clients.sharing.showing import show_one
+
+    work_begins()
+
+    show_one(name, json)
+
+
+def remove(name: Annotated[str, typer.Argument(help="A package that was added, or an environment in one.")]) -> None:
+    """Remove something that was added; what is in use is left alone."""
+    from mcpgym_clients.sharing.removing import remove as remove_package
+
+    work_begins()
+
+    remove_package(name)

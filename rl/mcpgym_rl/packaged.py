@@ -19,7 +19,8 @@ def packaged_file(
 ) -> Path | None:
     """The file or folder ``parts`` beside the module that defines ``environment``; None where there is none."""
     cls = environment if isinstance(environment, type) else type(environment)
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    file = getattr(cls, "package_file", None)  # of one in a virtual environment of its own (mcpgym.isolated)
+    file = file or getattr(sys.modules.get(cls.__module__), "__file__", None)
     if file is None:
         return None
     found = Path(file).parent.joinpath(*parts)

@@ -1,5 +1,6 @@
 """Finding environments: the entry-point group ``mcpgym.environments``, ours and everybody's alike.
 
+What ``mcpgym env add`` put into a virtual environment of its own is found by name too (see :mod:`mcpgym.isolated`).
 While one is being written it needs no package: ``module:Class`` names a class in a file of the current folder.
 A server of one's own is named as ``fastmcp:module:factory`` or ``stdio:COMMAND`` (see :mod:`mcpgym.own_server`).
 Several in one episode are named together, ``a+b`` or a file that describes them (see :mod:`mcpgym.combined`).
@@ -19,6 +20,7 @@ import pydantic
 from mcpgym.combined.naming import is_combined, is_file, split_spec
 from mcpgym.environment import Config, Environment
 from mcpgym.errors import ConfigurationError, UnknownNameError
+from mcpgym.isolated.records import Record, added
 from mcpgym.own_server.naming import is_brought
 
 GROUP = "mcpgym.environments"
@@ -36,7 +38,12 @@ def _entries() -> dict[str, tuple[EntryPoint, ...]]:
 
 
 def environment_names() -> list[str]:
-    """The names of all installed environments, sorted; nothing of them is imported."""
+    """The names of all environments that are installed or were added, sorted; nothing of them is imported."""
+    return sorted({*_entries(), *added()})
+
+
+def installed_names() -> list[str]:
+    """The names of those that can be imported here, sorted."""
     return sorted(_entries())
 
 
@@ -58,11 +65,16 @@ def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
     entries = _entries()
     if ":" in name:
         return _load(name, _unregistered(name))
+    elsewhere = added().get(name)
+    if elsewhere is not None and not _is_here(elsewhere, entries.get(name, ())):
+        from mcpgym.isolated.environment import isolated_class
+
+        return isolated_class(elsewhere, name)
     if name not in entries:
         if Path(f"{name.removesuffix('.py')}.py").is_file():
             module = Path(name).stem
             raise ConfigurationError(f"{name!r} is a file: name a class in it, as in {module}:MyEnvironment")
-        raise UnknownNameError("environment", name, entries)
+        raise UnknownNameError("environment", name, environment_names())
     entry, *others = entries[name]
     if others:
         raise ConfigurationError(
@@ -72,6 +84,22 @@ def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
     if loaded.name != name:
         raise ConfigurationError(f"environment {name!r}: {entry.value} calls itself {loaded.name!r}")
     return loaded
+
+
+def _is_here(elsewhere: Record, entries: tuple[EntryPoint, ...]) -> bool:
+    """Whether the package that was added is also installed here; then the one that is here plays, in this process.
+
+    Raises:
+        ConfigurationError: what is installed here under its name is of another package.
+    """
+    for entry in entries:
+        if entry.dist is not None and entry.dist.name != elsewhere.package:
+            raise ConfigurationError(
+                f"two packages have the environment {entry.name!r}: {entry.dist.name}, which is installed here, and "
+                f"{elsewhere.package}, which was added: pip uninstall {entry.dist.name}, or "
+                f"mcpgym env remove {elsewhere.package}"
+            )
+    return bool(entries)
 
 
 def _unregistered(name: str) -> EntryPoint:
@@ -119,11 +147,11 @@ def load_environment(name: str, config: Mapping[str, Any] | None = None) -> Envi
 
 
 def is_installed(name: str) -> bool:
-    """Whether ``name`` is an installed environment's, or names a combination of such; nothing is imported."""
+    """Whether ``name`` is an installed or added environment's, or names a combination of such; nothing is imported."""
     if not is_combined(name) or is_file(name):
-        return name in _entries()
+        return name in environment_names()
     try:
-        return all(member.environment in _entries() for member in split_spec(name))
+        return all(member.environment in environment_names() for member in split_spec(name))
     except ConfigurationError:
         return False
 

@@ -66,7 +66,13 @@ def check_environment(
         ConfigurationError: there is no such environment, or the configuration does not fit.
     """
     make = _maker(environment, config or {})
-    report = Report(make().name)
+    made = make()
+    report = Report(made.name)
+    if hasattr(made, "checked_elsewhere"):  # it plays in a process of its own, and is checked there (mcpgym.isolated)
+        found = made.checked_elsewhere({"episodes": episodes, "seed": seed, "second_process": second_process})
+        report.findings = [Finding(**finding) for finding in found["findings"]]
+        report.notes, report.episodes = list(found["notes"]), found["episodes"]
+        return report
     with working_folder(report):
         _run(_check(make, max(episodes, 1), seed, second_process, report))
     return report

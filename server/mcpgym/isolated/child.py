@@ -1,0 +1,101 @@
+"""The process in a virtual environment: ``python -I -m mcpgym.isolated.child SOCKET LIFE``; it plays what is asked.
+
+It ends when the socket does, in order where that is possible. A process of its own watches LIFE, a pipe whose other end
+whoever started us has: when that ends and we do not, however stuck, it kills us and all that we started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+
+END_SECONDS = 5.0
+"""How long environments may take to let go of what they hold, once the socket has ended."""
+GRACE_SECONDS = 8.0
+"""And how long after that end the whole process may live, whatever it does."""
+
+
+def main() -> None:
+    """Answer until nobody asks any more."""
+    number, life = int(sys.argv[1]), int(sys.argv[2])
+    for ignored in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)  # whoever may end this closes the socket
+    _watched(number, life)
+    os.close(life)
+    os.dup2(2, 1)  # what an environment prints is no part of any answer, and shows where ours does
+    _allow_many_files()
+    channel = socket.socket(fileno=number)
+    os.set_inheritable(number, False)
+    asyncio.run(_answer(channel))
+    os._exit(0)  # whatever threads still do
+
+
+async def _answer(channel: socket.socket) -> None:
+    from mcpgym.isolated.host import Host
+    from mcpgym.isolated.wire import decode
+
+    loop, over, sending = asyncio.get_running_loop(), asyncio.Event(), threading.Lock()
+
+    def send(line: bytes) -> None:
+        try:
+            with sending:
+                channel.sendall(line)
+        except OSError:
+            over.set()
+
+    host = Host(send)
+
+    def read() -> None:
+        try:
+            with channel.makefile("rb") as lines:
+                for line in lines:
+                    loop.call_soon_threadsafe(host.hear, decode(line))
+        except (OSError, ValueError):
+            pass  # the other side is gone: there is nobody to tell
+        threading.Timer(END_SECONDS + 1, os._exit, (1,)).start()
+        loop.call_soon_threadsafe(over.set)
+
+    threading.Thread(target=read, name="mcpgym requests", daemon=True).start()
+    await over.wait()
+    try:
+        async with asyncio.timeout(END_SECONDS):
+            await host.end()
+    except TimeoutError:
+        pass
+
+
+def _watched(number: int, life: int) -> None:
+    """Start the process that watches. It imports nothing and holds nothing."""
+    watched = os.getpid()
+    if os.fork():
+        return
+    os.close(number)
+    while not select.select([life], [], [], 1.0)[0]:
+        if os.getppid() != watched:
+            os._exit(0)
+    until = time.monotonic() + GRACE_SECONDS
+    while time.monotonic() < until:
+        if os.getppid() != watched:
+            os._exit(0)
+        time.sleep(0.05)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _allow_many_files() -> None:
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (ValueError, OSError):  # some systems allow less than they say
+        return
+
+
+if __name__ == "__main__":
+    main()
