@@ -15,13 +15,14 @@ from mcpgym_clients.failures import FAILURE, CommandFailed, UsageProblem
 from mcpgym_clients.training_progress import TrainingProgress
 
 if TYPE_CHECKING:
-    from mcpgym_rl.training.pipeline import Outcome
+    from mcpgym_rl.training.pipeline import Outcome, Pipeline
     from mcpgym_rl.training.recipe import Recipe
 
 EXTRA = (
     "training needs PyTorch and transformers, which are not installed: pip install 'mcpgym[rl]' (on Linux without an "
     "NVIDIA GPU, install PyTorch's CPU build first: it is far smaller)"
 )
+TRL_EXTRA = "training with TRL needs TRL: pip install 'mcpgym[trl]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class TrainOptions:
     resume: Path | None
     seed: int | None
     changes: Sequence[str]
+    engine: str | None = None
 
 
 def run(options: TrainOptions) -> int:
@@ -43,16 +45,19 @@ def run(options: TrainOptions) -> int:
         import torch
 
         from mcpgym_rl.training.guards import TrainingStopped
-        from mcpgym_rl.training.pipeline import Pipeline
     except ModuleNotFoundError as error:
         raise CommandFailed(f"{EXTRA} ({error.name} is missing)") from None
     if "OMP_NUM_THREADS" not in os.environ or os.environ["OMP_NUM_THREADS"] == "1":
         torch.set_num_threads(1)
     recipe, folder = _what(options)
-    talk().print(f"training in [bold]{escaped(folder)}[/bold]; interrupted, it goes on with --resume {escaped(folder)}")
+    pipeline = _pipeline(recipe)
+    first = _rank() == 0  # of several processes, which accelerate or torchrun started, one speaks
+    if first:
+        went_on = f"interrupted, it goes on with --resume {escaped(folder)}"
+        talk().print(f"training in [bold]{escaped(folder)}[/bold]; {went_on}")
     with TrainingProgress(recipe) as progress, telemetry("mcpgym-train"):
         try:
-            outcome = Pipeline(recipe, folder, progress.report).run()
+            outcome = pipeline(recipe, folder, progress.report).run()
         except TrainingStopped as error:
             raise CommandFailed(f"{error}. Everything up to here is in {folder}") from None
         except FloatingPointError as error:
@@ -60,16 +65,36 @@ def run(options: TrainOptions) -> int:
         except KeyboardInterrupt:
             talk().print(f"interrupted; go on with: mcpgym train --resume {escaped(folder)}", soft_wrap=True)
             raise
-    _tell(outcome)
+    if first:
+        _tell(outcome)
     reached = outcome.certificate is None or outcome.finished == "certified"
     return 0 if reached else FAILURE
+
+
+def _pipeline(recipe: Recipe) -> type[Pipeline]:
+    """What runs this recipe: our own trainer, or TRL."""
+    from mcpgym_rl.training.pipeline import Pipeline
+    from mcpgym_rl.trl.recipe import TrlRecipe
+
+    if not isinstance(recipe, TrlRecipe):
+        return Pipeline
+    try:
+        import trl  # noqa: F401
+
+        from mcpgym_rl.trl.pipeline import TrlPipeline
+    except ModuleNotFoundError as error:
+        raise CommandFailed(f"{TRL_EXTRA} ({error.name} is missing)") from None
+    return TrlPipeline
 
 
 def _what(options: TrainOptions) -> tuple[Recipe, Path]:
     """The recipe and the folder that were asked for."""
     from mcpgym_clients.files import run_folder
     from mcpgym_rl.training.recipe import find_recipe, make_recipe
+    from mcpgym_rl.trl.recipe import ENGINE, find_trl_recipe, make_trl_recipe
 
+    if options.engine not in (None, "own", ENGINE):
+        raise UsageProblem(f"--engine {options.engine}: there is own (the default) and {ENGINE}")
     changes = _changes(options.changes)
     if options.seed is not None:
         changes["seed"] = options.seed
@@ -81,14 +106,30 @@ def _what(options: TrainOptions) -> tuple[Recipe, Path]:
             )
         if not path.is_file():
             raise UsageProblem(f"--resume {options.resume}: there is no recipe.json in it, so no run to go on with")
-        return make_recipe(json.loads(path.read_text("utf-8")), str(path)), options.resume
+        data = json.loads(path.read_text("utf-8"))
+        began = ENGINE if ENGINE in data else "own"
+        if options.engine not in (None, began):
+            raise UsageProblem(f"--resume {options.resume}: that run was begun with --engine {began}")
+        return (make_trl_recipe if began == ENGINE else make_recipe)(data, str(path)), options.resume
     if options.what is None:
         raise UsageProblem("what is to be trained? Name an environment, a recipe (FILE.toml), or --resume FOLDER")
-    recipe = find_recipe(options.what, changes)
+    recipe = (find_trl_recipe if options.engine == ENGINE else find_recipe)(options.what, changes)
+    together = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    if together and options.engine != ENGINE:
+        raise UsageProblem("our own trainer is one process: leave accelerate and torchrun out, or say --engine trl")
+    if together and options.out is None:
+        raise UsageProblem("several processes train together: say --out, so that all of them mean the same folder")
+    if options.out is not None and _rank():
+        return recipe, options.out  # the first process looks into it, and begins
     if options.out is not None and options.out.is_dir() and any(options.out.iterdir()):
         there = f"--out {options.out} is not empty"
         raise UsageProblem(f"{there}; name another folder, or go on with the run in it: --resume {options.out}")
     return recipe, run_folder(options.out, "train", recipe.environment)
+
+
+def _rank() -> int:
+    """Which of several processes this is."""
+    return int(os.environ.get("RANK", "0"))
 
 
 def _changes(given: Sequence[str]) -> dict[str, Any]:

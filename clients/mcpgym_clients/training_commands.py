@@ -29,6 +29,12 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help="The run's folder. Default: runs/train-ENV-TIME.", show_default=False)
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Who learns: own (the default), or trl, for several GPUs. A run goes on with the one it has."
+        ),
+    ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Go on with an interrupted run.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="The run's seed; the recipe's by default.")] = None,
     changes: Annotated[
@@ -41,7 +47,7 @@ def train(
 
     work_begins()
 
-    raise typer.Exit(run(TrainOptions(what, out, resume, seed, changes or [])))
+    raise typer.Exit(run(TrainOptions(what, out, resume, seed, changes or [], engine)))
 
 
 def certify(

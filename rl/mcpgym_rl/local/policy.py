@@ -78,6 +78,18 @@ class LocalPolicy:
         return made
 
     @classmethod
+    def over_engine(
+        cls, engine: Engine, chat: Chat, *, temperature: float, max_new_tokens: int, name: str = "local"
+    ) -> LocalPolicy:
+        """A policy over an engine that is there already, at one temperature."""
+        made = cls.__new__(cls)
+        made.directory = None
+        made.chat, made.engine, made.name = chat, engine, name
+        made.temperature, made.max_new_tokens = temperature, max_new_tokens
+        made.min_p = made.hot_min_p = 0.0
+        return made
+
+    @classmethod
     def from_torch(
         cls,
         model: Any,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -283,17 +283,26 @@ def find_recipe(what: str, changes: Mapping[str, Any] | None = None) -> Recipe:
     Raises:
         ConfigurationError: there is neither, or the recipe is wrong.
     """
+    return make_recipe(*find_recipe_data(what, changes))
+
+
+def find_recipe_data(what: str, changes: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], str]:
+    """The same before it is checked, as it was written, and where it is from.
+
+    Raises:
+        ConfigurationError: there is neither, or it is no TOML.
+    """
     path = Path(what)
     if path.suffix == ".toml" or path.is_file():
-        return make_recipe(_changed(_read_toml(path), changes), str(path))
+        return _changed(_read_toml(path), changes), str(path)
     environment = load_environment(what)
     packaged = packaged_file(environment, RECIPE)
     if packaged is not None:
-        return make_recipe(_changed(_read_toml(packaged), changes), str(packaged))
+        return _changed(_read_toml(packaged), changes), str(packaged)
     data: dict[str, Any] = {"environment": what, "rl": {}}
     if environment.teacher(0.95) is not None:
         data["warm_up"] = {}
-    return make_recipe(_changed(data, changes), f"the default recipe for {what}")
+    return _changed(data, changes), f"the default recipe for {what}"
 
 
 def make_recipe(data: Mapping[str, Any], source: str = "recipe") -> Recipe:
@@ -302,8 +311,20 @@ def make_recipe(data: Mapping[str, Any], source: str = "recipe") -> Recipe:
     Raises:
         ConfigurationError: a key or value is wrong; the message names which, and ``source``.
     """
+    return checked(Recipe, data, source)
+
+
+R = TypeVar("R", bound=Recipe)
+
+
+def checked(kind: type[R], data: Mapping[str, Any], source: str) -> R:
+    """``data`` as a recipe of this kind.
+
+    Raises:
+        ConfigurationError: as :func:`make_recipe`.
+    """
     try:
-        return Recipe.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
         raise ConfigurationError(f"{source}: {'; '.join(map(_problem, error.errors(include_url=False)))}") from None
 
@@ -311,6 +332,8 @@ def make_recipe(data: Mapping[str, Any], source: str = "recipe") -> Recipe:
 def _problem(item: Any) -> str:
     where = ".".join(map(str, item["loc"])) or "the recipe"
     if item["type"] == "extra_forbidden":
+        if where == "trl":
+            return "[trl] is for --engine trl; our own trainer has no use for it"
         return f"there is no field {where}"
     return f"{where}: {item['msg'][:1].lower()}{item['msg'][1:]}, not {str(item['input'])[:80]!r}"
 
