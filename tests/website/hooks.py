@@ -2,7 +2,8 @@
 
 A block's options (``console background until=Players``) are for ``tests/test_documents.py``; of them readers see the
 name of a file. A link to a file that is not a page of the site (a test, say) is its text: the site has no address of
-the source. Formulas become MathML, which browsers show by themselves.
+the source. Formulas become MathML, which browsers show by themselves. Drawings become a part of the page, and so have
+its colours.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w+)(?P<options
 OUTSIDE = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>(?:\.\./)+[^)#\s]+)(?:#[^)]*)?\)")
 
 FORMULA = re.compile(r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<formula>.*?)\\[)\]]</(?P=tag)>', re.DOTALL)
+DRAWING = re.compile(r'<img [^>]*src="[^"]*\bimages/(?P<name>[\w-]+\.svg)"[^>]*/?>')
 
 
 def on_files(files: Any, /, *, config: Any) -> Any:
@@ -40,8 +42,9 @@ def on_page_markdown(markdown: str, /, *, page: Any, config: Any, files: Any) ->
 
 
 def on_page_content(html: str, /, *, page: Any, config: Any, files: Any) -> str:
-    """A page's HTML with its formulas."""
-    return FORMULA.sub(lambda found: _formula(found["formula"], found["tag"] == "div"), html)
+    """A page's HTML with its formulas, and with its drawings as a part of it."""
+    html = FORMULA.sub(lambda found: _formula(found["formula"], found["tag"] == "div"), html)
+    return DRAWING.sub(lambda found: (Path(config.docs_dir) / "images" / found["name"]).read_text("utf-8"), html)
 
 
 def _formula(latex: str, alone: bool) -> str:
