@@ -6,13 +6,14 @@ import asyncio
 import logging
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcpgym.control_plane.address import LOOPBACK
 from mcpgym.control_plane.secret import forget_secret, take_secret
+from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes, Limits
 from mcpgym.registry import environment_class, environment_names, load_environment
 from mcpgym.stopping import Stopping
@@ -151,12 +152,22 @@ def load(options: ServeOptions) -> Episodes:
             if options.environments or config[name]:
                 raise
             _warn(options, f"not served: {name}: {error}")
+    if options.environments:
+        _start_processes(loaded.values())
     limits = Limits(live=options.max_episodes)
     if options.idle_seconds is not None:
         limits = replace(limits, idle_seconds=options.idle_seconds)
     elif options.stdio and (options.task is not None or options.split is not None):
         limits = replace(limits, idle_seconds=math.inf)  # its client ends it, who may come back tomorrow
     return Episodes(loaded, limits)
+
+
+def _start_processes(loaded: Iterable[Environment[Any, Any, Any]]) -> None:
+    """Start those that play in processes of their own (``mcpgym env add``): what is wrong with one is said at once."""
+    for environment in loaded:
+        for member in (environment, *getattr(environment, "members", {}).values()):
+            if hasattr(member, "begin_process"):
+                member.begin_process()
 
 
 def _refuse_contradictions(options: ServeOptions) -> None:
