@@ -20,6 +20,7 @@ def register(app: typer.Typer) -> None:
     group.command("info")(info)
     group.command("remove")(remove)
     group.command("card")(card)
+    group.command("push")(push)
     app.add_typer(group, name="env")
 
 
@@ -113,3 +114,20 @@ def remove(name: Annotated[str, typer.Argument(help="A package that was added, o
     work_begins()
 
     remove_package(name)
+
+
+def push(
+    to: Annotated[str, typer.Option("--to", metavar="HUB:OWNER/NAME", help="hf:OWNER/NAME or prime:OWNER.")],
+    folder: Annotated[
+        Path, typer.Argument(help="The package's folder; for prime, what export verifiers wrote.")
+    ] = Path(),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Upload nothing; show what would be.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Make a repository that only you see.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Put a package with an environment on a hub: its wheel, its source archive and its card, and nothing else."""
+    from mcpgym_clients.sharing.pushing import push as push_package
+
+    work_begins()
+
+    push_package(folder, to, dry_run=dry_run, private=private, as_json=json)

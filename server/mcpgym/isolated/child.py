@@ -7,16 +7,18 @@ whoever started us has: when that ends and we do not, however stuck, it kills us
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import select
 import signal
 import socket
 import sys
-import threading
 import time
 
 END_SECONDS = 5.0
 """How long environments may take to let go of what they hold, once the socket has ended."""
+LONGEST = 2**31
+"""Bytes of one request."""
 GRACE_SECONDS = 8.0
 """And how long after that end the whole process may live, whatever it does."""
 
@@ -40,34 +42,14 @@ async def _answer(channel: socket.socket) -> None:
     from mcpgym.isolated.host import Host
     from mcpgym.isolated.wire import decode
 
-    loop, over, sending = asyncio.get_running_loop(), asyncio.Event(), threading.Lock()
-
-    def send(line: bytes) -> None:
-        try:
-            with sending:
-                channel.sendall(line)
-        except OSError:
-            over.set()
-
-    host = Host(send)
-
-    def read() -> None:
-        try:
-            with channel.makefile("rb") as lines:
-                for line in lines:
-                    loop.call_soon_threadsafe(host.hear, decode(line))
-        except (OSError, ValueError):
-            pass  # the other side is gone: there is nobody to tell
-        threading.Timer(END_SECONDS + 1, os._exit, (1,)).start()
-        loop.call_soon_threadsafe(over.set)
-
-    threading.Thread(target=read, name="mcpgym requests", daemon=True).start()
-    await over.wait()
-    try:
+    reader, writer = await asyncio.open_connection(sock=channel, limit=LONGEST)
+    host = Host(writer.write)
+    with contextlib.suppress(OSError, ValueError):  # the other side is gone: there is nobody to tell
+        while line := await reader.readline():
+            host.hear(decode(line))
+    with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(END_SECONDS):
             await host.end()
-    except TimeoutError:
-        pass
 
 
 def _watched(number: int, life: int) -> None:

@@ -44,7 +44,7 @@ class Held:
 
 
 class Host:
-    """Answers requests, side by side. ``send`` takes a line; it may be called from any thread."""
+    """Answers requests, side by side, in one event loop. ``send`` takes a line."""
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self._send = send

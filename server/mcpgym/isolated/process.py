@@ -58,7 +58,9 @@ class Child:
         self._waiting: dict[int, tuple[Future[Any], float]] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self._sending: SimpleQueue[bytes | None] = SimpleQueue()
+        self._posting = threading.Lock()
+        self._late: SimpleQueue[bytes | memoryview | None] = SimpleQueue()
+        self._left = 0
         self._ending = False
         self._said = ""
         self._socket, theirs = socket.socketpair()
@@ -108,11 +110,12 @@ class Child:
         line = encode({"id": number, "ask": ask, "with": given})
         future: Future[Any] = Future()
         with self._lock:
-            if self.alive:
+            if alive := self.alive:
                 self._waiting[number] = future, time.monotonic() + seconds
-                self._sending.put(line)
-                return number, future
-        future.set_exception(self._gone())
+        if alive:
+            self._post(line)
+        else:
+            future.set_exception(self._gone())
         return number, future
 
     def ask_now(self, ask: str, given: Mapping[str, Any] | None = None, seconds: float = ALLOWED_SECONDS) -> Any:
@@ -131,7 +134,7 @@ class Child:
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
-            self._sending.put(encode({"cancel": number}))
+            self._post(encode({"cancel": number}))
             with contextlib.suppress(Exception):  # the state is in use until then
                 await asyncio.wait({answer})
             if answer.done() and not answer.cancelled():
@@ -142,7 +145,7 @@ class Child:
         """End it in order; whoever calls this waits until it is gone."""
         with self._lock:
             self._ending = True
-        self._sending.put(None)
+        self._late.put(None)
         if threading.current_thread() is not self._reader:
             self._reader.join(END_SECONDS + 2.0)
 
@@ -152,10 +155,23 @@ class Child:
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
 
+    def _post(self, line: bytes) -> None:
+        """Send a line, without waiting: what the process does not take now, a thread sends it later."""
+        with self._posting:
+            sent = 0
+            if not self._left:
+                with contextlib.suppress(OSError):  # it would wait, or the process is gone
+                    sent = self._socket.send(line, socket.MSG_DONTWAIT)
+            if sent < len(line):
+                self._left += 1
+                self._late.put(memoryview(line)[sent:])
+
     def _write(self) -> None:
         with contextlib.suppress(OSError):
-            while (line := self._sending.get()) is not None:
+            while (line := self._late.get()) is not None:
                 self._socket.sendall(line)
+                with self._posting:
+                    self._left -= 1
             self._socket.shutdown(socket.SHUT_WR)
 
     def _read(self) -> None:
@@ -224,7 +240,7 @@ class Child:
             logger.warning("%s: %s; its episodes have no score, and new ones start it again", self.what, self.why)
         for future, _ in waiting.values():
             future.set_exception(self._gone())
-        self._sending.put(None)
+        self._late.put(None)
         self._socket.close()
         os.close(self._life)
         _alive.discard(self)
