@@ -17,6 +17,7 @@ from mcpgym_clients import (
     connecting_commands,
     environment_commands,
     evaluation_commands,
+    exporting_commands,
     inspection_commands,
     own_server_commands,
     plain,
@@ -113,6 +114,28 @@ def serve(
         typer.Option(min=0, max=65535, help="Put the control plane on this loopback port, not on a unix socket."),
     ] = None,
     control_socket: Annotated[Path | None, typer.Option(help="Path of the control plane's unix socket.")] = None,
+    control_host: Annotated[
+        str | None,
+        typer.Option(
+            help="With --control-port: where it listens. Anything but loopback is open to who has the secret."
+        ),
+    ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="What players call this server, where a proxy or a cluster stands before it."),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Serve by so many processes behind the one port.")] = 1,
+    name: Annotated[
+        str,
+        typer.Option(help="This server's name among others: its episodes' tokens begin with it.", show_default=False),
+    ] = "",
+    drain_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="After SIGTERM, let running episodes end for so long, and begin no other: 25 with --workers, else 0.",
+        ),
+    ] = None,
     secret_file: Annotated[
         Path | None,
         typer.Option(
@@ -187,6 +210,11 @@ def serve(
             episode_urls_only=episode_urls_only,
             fast_lane=not no_fast_lane,
             json_log=log_format is LogFormat.JSON,
+            workers=workers,
+            name=name,
+            drain_seconds=drain_seconds,
+            control_host=control_host,
+            public_url=public_url,
         )
     )
     raise typer.Exit(code)
@@ -271,6 +299,7 @@ for commands in (
     connecting_commands,
     environment_commands,
     evaluation_commands,
+    exporting_commands,
     viewing_commands,
     replay_commands,
     receipt_commands,
