@@ -24,7 +24,7 @@ from mcpgym_clients.options import parse_config
 from mcpgym_clients.signing import own_signer
 
 if TYPE_CHECKING:
-    from mcpgym.serving import Serving
+    from mcpgym.serving import Announced
     from mcpgym.wire.stdio import Wire
 
 
@@ -51,6 +51,11 @@ class ServeOptions:
     episode_urls_only: bool
     fast_lane: bool
     json_log: bool = False
+    workers: int = 1
+    name: str = ""
+    drain_seconds: float | None = None
+    control_host: str | None = None
+    public_url: str | None = None
 
 
 def run(options: ServeOptions) -> int:
@@ -60,14 +65,19 @@ def run(options: ServeOptions) -> int:
         UsageProblem, ConfigurationError: options contradict each other, or something named is not there.
     """
     _refuse_contradictions(options)
+    begin_logging(options)
+    with telemetry("mcpgym-serve"):
+        return _run(options)
+
+
+def begin_logging(options: ServeOptions) -> None:
+    """Write this process's log in the form that was asked for."""
     if options.json_log:
         from mcpgym.json_lines import log_as_json
 
         log_as_json()
     else:
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
-    with telemetry("mcpgym-serve"):
-        return _run(options)
 
 
 def _run(options: ServeOptions) -> int:
@@ -86,26 +96,33 @@ def _run(options: ServeOptions) -> int:
         _warn(
             options,
             f"--host {options.host} lets other machines play here; players need no password, only the address. "
-            "The control plane stays on this machine.",
+            + ("" if options.control_host else "The control plane stays on this machine."),
         )
+    if options.control_host is not None and options.control_host not in LOOPBACK:
+        _warn(options, f"--control-host {options.control_host}: who has the secret can open and score episodes there")
+    shared: dict[str, Any] = {
+        "host": options.host,
+        "port": 8000 if options.port is None else options.port,
+        "control_port": options.control_port,
+        "control_socket": options.control_socket,
+        "control_host": options.control_host,
+        "secret": secret,
+        "bare": not options.episode_urls_only,
+        "allowed_hosts": options.allowed_hosts,
+        "public_url": options.public_url,
+        "signer": signer,
+        "announce": _announce_as_json if options.json_log else None,
+    }
+    if options.workers > 1:
+        from mcpgym_clients.serve_workers import serve_by_workers
+
+        return serve_by_workers(options, episodes, shared)
     from mcpgym.serving import run_server
 
-    return run_server(
-        episodes,
-        host=options.host,
-        port=8000 if options.port is None else options.port,
-        control_port=options.control_port,
-        control_socket=options.control_socket,
-        secret=secret,
-        fast_lane=options.fast_lane,
-        bare=not options.episode_urls_only,
-        allowed_hosts=options.allowed_hosts,
-        signer=signer,
-        announce=_announce_as_json if options.json_log else None,
-    )
+    return run_server(episodes, fast_lane=options.fast_lane, drain_seconds=options.drain_seconds or 0.0, **shared)
 
 
-def _announce_as_json(server: Serving) -> None:
+def _announce_as_json(server: Announced) -> None:
     about = {"url": server.url, "control": server.control_url, "environments": list(server.episodes.environments)}
     if server.secret_is_new:  # which is for one person's eyes, and no log's
         about["hint"] = "its secret was made for this run and is not shown: set MCPGYM_CONTROL_SECRET, or --secret-file"
@@ -159,7 +176,7 @@ def load(options: ServeOptions) -> Episodes:
         limits = replace(limits, idle_seconds=options.idle_seconds)
     elif options.stdio and (options.task is not None or options.split is not None):
         limits = replace(limits, idle_seconds=math.inf)  # its client ends it, who may come back tomorrow
-    return Episodes(loaded, limits)
+    return Episodes(loaded, limits, options.name)
 
 
 def _start_processes(loaded: Iterable[Environment[Any, Any, Any]]) -> None:
@@ -190,9 +207,20 @@ def _refuse_contradictions(options: ServeOptions) -> None:
         "--signing-key": options.signing_key,
         "--allowed-host": options.allowed_hosts or None,
         "--episode-urls-only": options.episode_urls_only or None,
+        "--workers": None if options.workers == 1 else options.workers,
+        "--name": options.name or None,
+        "--drain-seconds": options.drain_seconds,
+        "--control-host": options.control_host,
+        "--public-url": options.public_url,
     }
     if options.stdio and (odd := [name for name, value in http.items() if value is not None]):
         raise UsageProblem(f"{odd[0]} belongs to HTTP, and --stdio listens nowhere: drop one of the two")
+    if options.name and options.workers > 1:
+        raise UsageProblem("--name is of one process; with --workers each has a name of its own")
+    if options.public_url is not None and not options.public_url.startswith(("http://", "https://")):
+        raise UsageProblem(
+            f"--public-url {options.public_url}: what players call this server, with http:// or https://"
+        )
     if options.task is not None and (options.split is not None or options.index is not None):
         raise UsageProblem("name a task by --task, or by --split and --index; not by both")
     if bound and options.task is None and options.split is None:

@@ -26,13 +26,16 @@ GRACE_SECONDS = 3
 
 
 class HttpServer(uvicorn.Server):
-    """A uvicorn server on a listening socket; it leaves signals alone and tells when it is ready."""
+    """A uvicorn server on a listening socket; it leaves signals alone and tells when it is ready.
 
-    def __init__(self, app: ASGIApp, listening: socket.socket) -> None:
+    ``connection`` is the class of its connections.
+    """
+
+    def __init__(self, app: ASGIApp, listening: socket.socket, connection: type[BoundedHttp] = BoundedHttp) -> None:
         super().__init__(
             uvicorn.Config(
                 cast(Any, app),
-                http=BoundedHttp,
+                http=connection,
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -91,6 +91,17 @@ class EpisodeStatus:
     stop_reason: str | None
     ended: str | None = None
     failure: str | None = None
+    lost: bool = False
+    """Whether it ended because the process that held it is gone: its task may be opened again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How much a server has to do: ``live`` episodes of ``cap`` at most; ``draining`` once it begins no more."""
+
+    live: int
+    cap: int
+    draining: bool = False
 
 
 class ControlPlane(Protocol):
@@ -143,6 +154,7 @@ class ControlPlane(Protocol):
             ConfigurationError: a task and a split are both given, or neither; the split ends before the index; a value
                 does not fit its field; ``max_turns`` is below 1.
             TooManyEpisodes: the server's cap is reached.
+            ServerDraining: the server was told to stop, and begins no other.
             CannotBegin: the environment lacks what it needs to begin any (over HTTP a plain ConfigurationError).
             EpisodeError: the environment could not begin it.
         """
@@ -206,6 +218,10 @@ class ControlPlane(Protocol):
         Raises:
             UnknownEpisodeError: no episode ever had this token. (Ending one that has ended does nothing.)
         """
+        ...
+
+    async def load(self) -> Load:
+        """How much the server has to do."""
         ...
 
     async def aclose(self) -> None:
@@ -354,6 +370,10 @@ class LocalControl:
     async def close(self, token: str) -> None:
         """End the episode."""
         await self.episodes.close(token)
+
+    async def load(self) -> Load:
+        """How many episodes are live here, and may be."""
+        return Load(len(self.episodes), self.episodes.limits.live, self.episodes.draining)
 
     async def aclose(self) -> None:
         """End every episode and shut the environments down."""

@@ -13,7 +13,7 @@ import aiohttp
 from yarl import URL
 
 from mcpgym.calls import CallRecord, CallResult
-from mcpgym.control import Call, EnvironmentInfo, EpisodeStatus, OpenedEpisode, TaskInfo
+from mcpgym.control import Call, EnvironmentInfo, EpisodeStatus, Load, OpenedEpisode, TaskInfo
 from mcpgym.control_plane.address import PREFIX, split_address
 from mcpgym.control_plane.codec import MAX_CALLS, encode_strictly
 from mcpgym.control_plane.failures import decode_error
@@ -159,6 +159,10 @@ class HttpControl:
     async def close(self, token: str) -> None:
         """End the episode."""
         await self._request("DELETE", _episode(token), again=True)
+
+    async def load(self) -> Load:
+        """How much the server has to do."""
+        return _made(Load, await self._get("/load"))
 
     async def metrics(self) -> str:
         """The server's metrics, in Prometheus's text format."""

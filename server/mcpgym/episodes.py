@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -23,11 +22,13 @@ from mcpgym.errors import (
     EpisodeEnded,
     EpisodeError,
     McpgymError,
+    ServerDraining,
     TooManyEpisodes,
     UnknownEpisodeError,
     UnknownNameError,
 )
 from mcpgym.guests import Guests
+from mcpgym.names import checked_name, new_token
 from mcpgym.registry import configure, load_environment, merged_config
 from mcpgym.tally import Tally
 from mcpgym.tasks import Task
@@ -98,11 +99,17 @@ class Episodes:
     Args:
         environments: instances by name; these are what players are offered, under these configurations.
         limits: see :class:`Limits`.
+        name: of this server among others; its tokens begin with it, and say so whose they are.
     """
 
-    def __init__(self, environments: Mapping[str, Environment[Any, Any, Any]], limits: Limits | None = None) -> None:
+    def __init__(
+        self, environments: Mapping[str, Environment[Any, Any, Any]], limits: Limits | None = None, name: str = ""
+    ) -> None:
         self.environments = dict(environments)
         self.limits = limits or Limits()
+        self.name = checked_name(name)
+        self.draining = False
+        """Whether no other episode begins, because the server was told to stop."""
         self.counters = Counters()
         self._live: dict[str, Episode] = {}
         self._tombstones: OrderedDict[str, Tombstone] = OrderedDict()
@@ -178,10 +185,13 @@ class Episodes:
             UnknownNameError: no such environment, task, split or field.
             ConfigurationError: task and split are both given, or neither; a value does not fit.
             TooManyEpisodes: the cap is reached.
+            ServerDraining: the server was told to stop.
             CannotBegin: the environment lacks what it needs to begin any.
             EpisodeError: the environment could not begin it.
             EpisodeEnded: the server was closed meanwhile.
         """
+        if self.draining:
+            raise ServerDraining("this server is going down and begins no other episode; try another, or later")
         if max_turns is not None and max_turns < 1:
             raise ConfigurationError(f"max_turns {max_turns}: a number of turns, 1 or more; leave it out for no limit")
         environment = self.environment(name, config)
@@ -231,7 +241,7 @@ class Episodes:
             why = f"reset took over {RESET_SECONDS:g} s" if limit.expired() else str(error) or type(error).__name__
             raise EpisodeError(f"{environment.name} could not begin task {row.id}: {why}") from error
         return Episode(
-            token=secrets.token_hex(16),
+            token=new_token(self.name),
             environment=environment,
             task=row,
             seed=seed,
@@ -274,11 +284,27 @@ class Episodes:
         self._guests.forget(token)
         episode.tally.live -= 1
         environment = self.environments.get(episode.environment.name, episode.environment)
-        self._tombstones[token] = Tombstone(environment, reason)
-        if len(self._tombstones) > MAX_TOMBSTONES:
-            self._tombstones.popitem(last=False)
+        self._remember(token, Tombstone(environment, reason))
         self.counters.ended[reason.split(" ")[0]] = self.counters.ended.get(reason.split(" ")[0], 0) + 1
         await episode.end(reason)
+
+    def bury(self, token: str, name: str, reason: str) -> None:
+        """Remember an episode that ended elsewhere: whoever asks for it here is told why.
+
+        Raises:
+            UnknownNameError: its environment is not served here.
+        """
+        self._remember(token, Tombstone(self.environment(name), reason))
+
+    @property
+    def unfinished(self) -> int:
+        """How many live episodes somebody may still want: all but those of guests that are over."""
+        return sum(not (episode.done and self._guests.has(token)) for token, episode in self._live.items())
+
+    def _remember(self, token: str, stone: Tombstone) -> None:
+        self._tombstones[token] = stone
+        if len(self._tombstones) > MAX_TOMBSTONES:
+            self._tombstones.popitem(last=False)
 
     async def expire(self) -> int:
         """End every episode that has been idle too long; how many there were."""

@@ -2,7 +2,7 @@
 
 Three owners: the *policy* (``ToolError``: it reads the text and tries again), the *user* of the package
 (``ConfigurationError`` and its kin: the message names the fix), and the *infrastructure* (``EpisodeEnded``,
-``TooManyEpisodes``, ``ServerUnavailable``, ``InfrastructureError``: the episode stays unscored).
+``TooManyEpisodes``, ``ServerDraining``, ``ServerUnavailable``, ``InfrastructureError``: the episode stays unscored).
 """
 
 from __future__ import annotations
@@ -45,6 +45,10 @@ class UnknownNameError(ConfigurationError):
         self.name = name
 
 
+class MissingPackage(ConfigurationError):
+    """An environment is installed, and a package that it stands on is not; the message has the line that brings it."""
+
+
 class SchemaError(ConfigurationError):
     """A tool whose schema is not at the fixed point (see :mod:`mcpgym.schema`)."""
 
@@ -72,8 +76,16 @@ class EpisodeEnded(EpisodeError):
     """The episode has been closed or has expired; the message says which."""
 
 
+class EpisodeLost(EpisodeEnded):
+    """The process that held the episode is gone, and the episode with it. Its task may be opened again elsewhere."""
+
+
 class TooManyEpisodes(EpisodeError):
     """The server's cap on live episodes is reached; close some, or raise the cap."""
+
+
+class ServerDraining(EpisodeError):
+    """The server was told to stop: what runs may end, and no other episode begins. Another server may take it."""
 
 
 class InfrastructureError(McpgymError):

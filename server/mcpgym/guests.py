@@ -20,6 +20,10 @@ class Guests:
         """One more."""
         self._live[episode.token] = episode
 
+    def has(self, token: str) -> bool:
+        """Whether a live guest has this token."""
+        return token in self._live
+
     def forget(self, token: str) -> None:
         """It has ended; a token of another kind of episode is no matter."""
         self._live.pop(token, None)

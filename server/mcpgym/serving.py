@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import logging
 import sys
+import time
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcpgym.background import HttpServer, cancel, held
 from mcpgym.control import LocalControl
@@ -32,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 2.0
 """How long calls in flight may take to finish once the server stops; then their episodes end, and they answer that."""
+DRAIN_LOOK_SECONDS = 0.1
+"""How often a server that drains looks whether its episodes have ended."""
 LAST_SECONDS = 1.0
 """How long telemetry may take to go out when the process is ended at once."""
 END_SECONDS = 5.0
@@ -60,6 +63,50 @@ class Serving:
         """What is served."""
         return self.control.episodes
 
+    @property
+    def signer(self) -> Signer | None:
+        """Who signs its scores."""
+        return self.control.signer
+
+
+class Announced(Protocol):
+    """What is said of a server when it is up."""
+
+    @property
+    def url(self) -> str:
+        """The base of players' URLs."""
+        ...
+
+    @property
+    def control_url(self) -> str:
+        """The control plane's address."""
+        ...
+
+    @property
+    def secret(self) -> str:
+        """Its secret."""
+        ...
+
+    @property
+    def secret_is_new(self) -> bool:
+        """Whether that was made for this run."""
+        ...
+
+    @property
+    def bare(self) -> bool:
+        """Whether players may start episodes themselves."""
+        ...
+
+    @property
+    def episodes(self) -> Episodes:
+        """What is served."""
+        ...
+
+    @property
+    def signer(self) -> Signer | None:
+        """Who signs its scores."""
+        ...
+
 
 @contextlib.asynccontextmanager
 async def serving(
@@ -77,6 +124,7 @@ async def serving(
     allowed_hosts: Sequence[str] = (),
     public_url: str | None = None,
     signer: Signer | None = None,
+    player_socket: str | Path | None = None,
 ) -> AsyncIterator[Serving]:
     """Serve ``episodes`` in the running event loop; both listeners answer when it yields.
 
@@ -97,6 +145,7 @@ async def serving(
         allowed_hosts: further names that players may call this server by (the Host header).
         public_url: the base of players' URLs where they differ from the listener's (behind a proxy).
         signer: signs every score; None for no receipts.
+        player_socket: a unix socket for players, in place of host and port: for who stands before several servers.
 
     Raises:
         ConfigurationError: an address is taken or cannot be, options contradict, or the secret will not do.
@@ -104,18 +153,18 @@ async def serving(
     found = configured_secret(secret, secret_file)
     token = found if found is not None else new_secret()
     async with contextlib.AsyncExitStack() as stack:
-        player = listen_tcp(host, port, "--port")
+        player = listen_tcp(host, port, "--port") if player_socket is None else listen_unix(Path(player_socket), 0)
         stack.callback(player.close)
-        control_listener = _control_listener(player, control_host, control_port, control_socket)
+        control_listener = control_listener_for(player, control_host, control_port, control_socket)
         stack.callback(control_listener.close)
         control = LocalControl(episodes, (public_url or player.url).rstrip("/"), signer)
         lag = LoopLag()
         if switch.measuring is not None:
             switch.measuring.watch_lag(lag)
         behind = control_app(
-            control, Metrics(episodes, lag), token, hosts=_control_hosts(control_listener, control_host)
+            control, Metrics(episodes, lag), token, hosts=control_hosts(control_listener, control_host)
         )
-        front = player_app(episodes, allowed_hosts=[*allowed_hosts, *_own_names(host)], fast_lane=fast_lane, bare=bare)
+        front = player_app(episodes, allowed_hosts=[*allowed_hosts, *own_names(host)], fast_lane=fast_lane, bare=bare)
 
         stack.push_async_callback(_end, episodes)
         for work in (episodes.expire_forever(), lag.sample_forever()):
@@ -134,12 +183,13 @@ def run_server(episodes: Episodes, **options: Any) -> int:
 
     Where to connect is said on standard error; the secret only if it is new. (Or by ``announce``, where it is given.)
 
-    The first signal ends it in order, within seconds; a second one at once. Where a tool's thread is stuck and would
+    The first signal ends it in order, within seconds; a second one at once. With ``drain_seconds``, SIGTERM lets the
+    episodes that run come to their end for so long, while no other begins. Where a tool's thread is stuck and would
     keep the process alive, the process is ended here and this function does not return.
 
     Args:
         episodes: what to serve.
-        **options: as for :func:`serving`.
+        **options: as for :func:`serving`; ``announce`` and ``drain_seconds`` (0 by default) besides.
 
     Returns:
         0 after SIGTERM, 130 after SIGINT.
@@ -147,20 +197,33 @@ def run_server(episodes: Episodes, **options: Any) -> int:
     Raises:
         ConfigurationError: as for :func:`serving`.
     """
-    _allow_many_connections()
+    allow_many_connections()
     options["secret"] = take_secret(options.get("secret"), options.pop("secret_file", None))
     announce = options.pop("announce", None) or announce_server
+    drain_seconds = float(options.pop("drain_seconds", 0.0))
 
     async def serve(stopping: Stopping) -> None:
         async with serving(episodes, **options) as server:
             stopping.last_rites += [server.control_listener.remove_file, lambda: end(LAST_SECONDS)]
             announce(server)
             await stopping.wait()
+            if stopping.is_patient and drain_seconds:
+                await drain(episodes, drain_seconds)
 
-    return Stopping().run(serve)
+    return Stopping(drain_seconds).run(serve)
 
 
-def announce_server(server: Serving) -> None:
+async def drain(episodes: Episodes, seconds: float) -> None:
+    """Let no episode begin, and wait until those that run have ended, for ``seconds`` at most."""
+    episodes.draining = True
+    deadline = time.monotonic() + seconds
+    while episodes.unfinished and time.monotonic() < deadline:  # noqa: ASYNC110 (many things end an episode)
+        await asyncio.sleep(DRAIN_LOOK_SECONDS)
+    if left := episodes.unfinished:
+        logger.warning("%d episodes had not ended %g s after the server was told to stop", left, seconds)
+
+
+def announce_server(server: Announced) -> None:
     """Say on standard error where to connect."""
     lines = [
         "Players connect to (MCP, streamable HTTP):",
@@ -177,13 +240,14 @@ def announce_server(server: Serving) -> None:
         ]
     else:
         lines += [f"Its secret is the one you configured ({VARIABLE} for clients)."]
-    if server.control.signer is not None:
-        lines += [f"Scores are signed by key {server.control.signer.key.public.id} (mcpgym key)."]
+    if server.signer is not None:
+        lines += [f"Scores are signed by key {server.signer.key.public.id} (mcpgym key)."]
     with contextlib.suppress(OSError, ValueError):  # whoever started us may have closed it
         print(*lines, "Stop with Ctrl-C.", sep="\n", file=sys.stderr, flush=True)
 
 
-def _control_listener(player: Listener, host: str | None, port: int | None, path: str | Path | None) -> Listener:
+def control_listener_for(player: Listener, host: str | None, port: int | None, path: str | Path | None) -> Listener:
+    """Where the control plane of the server with this ``player`` listener is to listen."""
     if port is not None and path is not None:
         raise ConfigurationError("the control plane has a port or a socket, not both: drop one of the two options")
     if host is not None and port is None:
@@ -195,14 +259,14 @@ def _control_listener(player: Listener, host: str | None, port: int | None, path
     return listen_tcp(host or "127.0.0.1", port or 0, "--control-port")
 
 
-def _control_hosts(listener: Listener, host: str | None) -> Collection[str] | None:
+def control_hosts(listener: Listener, host: str | None) -> Collection[str] | None:
     """The Host names a control plane answers to. One that listens on every address cannot know its names."""
     if listener.path is not None or host in ("0.0.0.0", "::"):
         return None
     return LOOPBACK if host is None else LOOPBACK | {host.lower()}
 
 
-def _allow_many_connections() -> None:
+def allow_many_connections() -> None:
     """Raise the soft limit on open files, often 1024, to the hard one: each of many episodes may have a connection."""
     if sys.platform == "win32":
         return
@@ -213,7 +277,7 @@ def _allow_many_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _own_names(host: str) -> list[str]:
+def own_names(host: str) -> list[str]:
     """The name a listener beyond loopback was given is one that players may call it by."""
     if host in LOOPBACK or host in ("0.0.0.0", "::"):
         return []

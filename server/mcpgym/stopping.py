@@ -28,9 +28,13 @@ class Stopping:
 
     The first signal makes :meth:`wait` return. The second, or a deadline after the first, ends the process at once:
     a watching thread sees to it even when the event loop is stuck. ``last_rites`` are called before such an end.
+
+    Args:
+        patience: seconds that SIGTERM leaves beyond the deadline, for work that is to come to its end first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = 0.0) -> None:
+        self._patience = patience
         self.last_rites: list[Callable[[], None]] = []
         self._signal: int | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -41,6 +45,11 @@ class Stopping:
         """Return when the program has been asked to stop."""
         assert self._asked is not None
         await self._asked.wait()
+
+    @property
+    def is_patient(self) -> bool:
+        """Whether it was SIGTERM that asked: who presses Ctrl-C does not want to wait."""
+        return self._signal == getattr(signal, "SIGTERM", None)
 
     @property
     def exit_code(self) -> int:
@@ -104,7 +113,7 @@ class Stopping:
                 self._leave("it did not stop in time")
             match self._ear.recv(1):
                 case b"s":
-                    deadline = time.monotonic() + ORDERLY_SECONDS
+                    deadline = time.monotonic() + ORDERLY_SECONDS + (self._patience if self.is_patient else 0.0)
                 case b"l":
                     deadline = time.monotonic() + LEFTOVER_SECONDS
                 case _:

@@ -194,7 +194,7 @@ def test_openapi_describes_every_route_and_every_reference_resolves() -> None:
     assert operations == {
         "GET /environments", "GET /tasks", "POST /episodes", "POST /step", "POST /episodes/{token}/respond",
         "GET /episodes/{token}", "GET /episodes/{token}/calls", "POST /episodes/{token}/score",
-        "DELETE /episodes/{token}", "GET /health", "GET /metrics",
+        "DELETE /episodes/{token}", "GET /health", "GET /load", "GET /metrics",
     }  # fmt: skip
     references = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)))
     assert "HTTPValidationError" not in document["components"]["schemas"], "no route answers in FastAPI's own form"

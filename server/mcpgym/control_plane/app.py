@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -16,13 +16,13 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from mcpgym.control import ControlPlane, EpisodeStatus, OpenedEpisode
+from mcpgym.asking import settle
+from mcpgym.control import ControlPlane, EpisodeStatus, Load, OpenedEpisode
 from mcpgym.control_plane import bodies, codec, docs
 from mcpgym.control_plane.address import PREFIX
 from mcpgym.control_plane.failures import encode_error
 from mcpgym.control_plane.gate import OPEN_PATHS, Gate
 from mcpgym.errors import ConfigurationError, McpgymError
-from mcpgym.metrics import Metrics
 from mcpgym.rewards import Score
 
 logger = logging.getLogger(__name__)
@@ -43,6 +43,14 @@ open. Numbers are finite: there is no NaN in any body.
 
 class ClientGone(Exception):
     """The client closed its connection before it had an answer."""
+
+
+class Rendered(Protocol):
+    """Metrics, of one process or of several."""
+
+    def render(self) -> bytes | Awaitable[bytes]:
+        """Everything in Prometheus's text format."""
+        ...
 
 
 class Route(APIRoute):
@@ -71,7 +79,7 @@ class Route(APIRoute):
         return answering
 
 
-def control_app(control: ControlPlane, metrics: Metrics, secret: str, *, hosts: Collection[str] | None) -> ASGIApp:
+def control_app(control: ControlPlane, metrics: Rendered, secret: str, *, hosts: Collection[str] | None) -> ASGIApp:
     """The application.
 
     Args:
@@ -84,7 +92,7 @@ def control_app(control: ControlPlane, metrics: Metrics, secret: str, *, hosts: 
     app.router.route_class = Route
     _add_episodes(app, control)
     _add_catalogue(app, control)
-    _add_server(app, metrics)
+    _add_server(app, control, metrics)
     app.add_exception_handler(HTTPException, _http_failure)
     return Gate(app, secret, hosts)
 
@@ -114,7 +122,7 @@ def _add_episodes(app: FastAPI, control: ControlPlane) -> None:
     @app.post(
         f"{PREFIX}/episodes",
         summary="Open an episode",
-        responses=_answers(OpenedEpisode, 404, 413, 422, 429, 500),
+        responses=_answers(OpenedEpisode, 404, 413, 422, 429, 500, 503),
         openapi_extra=dict(bodies.documented(bodies.OpenBody)),
     )
     async def open_episode(request: Request) -> Response:
@@ -186,7 +194,7 @@ def _add_episodes(app: FastAPI, control: ControlPlane) -> None:
         return Response(status_code=204)
 
 
-def _add_server(app: FastAPI, metrics: Metrics) -> None:
+def _add_server(app: FastAPI, control: ControlPlane, metrics: Rendered) -> None:
     made: dict[str, Any] = {}
 
     def document() -> dict[str, Any]:
@@ -194,15 +202,25 @@ def _add_server(app: FastAPI, metrics: Metrics) -> None:
             made.update(_openapi(app))
         return made
 
-    @app.get(f"{PREFIX}/health", summary="Whether the server is alive", responses=_answers(bodies.HealthAnswer))
+    @app.get(
+        f"{PREFIX}/health",
+        summary="Whether the server is alive",
+        responses=_answers(bodies.HealthAnswer) | {503: {"model": bodies.HealthAnswer, "description": "Draining."}},
+    )
     async def health() -> Response:
-        """Needs no secret, and tells nothing else."""
-        return answer({"status": "ok"})
+        """Needs no secret, and tells nothing else. A server that goes down answers 503 while its episodes end."""
+        draining = (await control.load()).draining
+        return answer({"status": "draining" if draining else "ok"}, 503 if draining else 200)
+
+    @app.get(f"{PREFIX}/load", summary="How much the server has to do", responses=_answers(Load))
+    async def load() -> Response:
+        """Live episodes, how many there may be, and whether it begins any more."""
+        return answer(await control.load())
 
     @app.get(f"{PREFIX}/metrics", summary="Metrics for Prometheus", response_class=PlainTextResponse)
     async def show_metrics() -> Response:
         """Episodes, calls, the event loop's lag, and the process."""
-        return Response(metrics.render(), media_type=CONTENT_TYPE_LATEST)
+        return Response(await settle(metrics.render()), media_type=CONTENT_TYPE_LATEST)
 
     @app.get(f"{PREFIX}/openapi.json", include_in_schema=False)
     async def openapi() -> Response:
@@ -311,6 +329,7 @@ _MEANINGS = {
     422: "A value does not fit; the message says which and what would.",
     429: "The cap on live episodes is reached.",
     500: "The environment failed; the episode has no score.",
+    503: "The server goes down; no other episode begins.",
 }
 
 

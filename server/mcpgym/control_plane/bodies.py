@@ -106,7 +106,7 @@ class RespondAnswer(BaseModel):
 
 
 class HealthAnswer(BaseModel):
-    """The server is alive."""
+    """The server is alive: ``ok``, or ``draining`` once it begins no other episode."""
 
     status: str
 

@@ -33,13 +33,14 @@ Signal = Literal["traces", "metrics"]
 
 
 @contextmanager
-def telemetry(service: str) -> Iterator[None]:
+def telemetry(service: str, instance: str | None = None) -> Iterator[None]:
     """Telemetry while inside, if the environment asks for it; what is left goes out on leaving, however that comes.
 
     What is wrong with a setting is said in the log, and the work goes on without telemetry.
 
     Args:
         service: ``service.name``, where ``OTEL_SERVICE_NAME`` and ``OTEL_RESOURCE_ATTRIBUTES`` name none.
+        instance: ``service.instance.id``, which keeps the metrics of processes of one service apart.
     """
     wanted: dict[Signal, list[str]] = {signal: exporter_names(signal) for signal in ("traces", "metrics")}
     if not any(wanted.values()) or switch.recorder is not None or switch.measuring is not None:
@@ -56,7 +57,7 @@ def telemetry(service: str) -> Iterator[None]:
         logger.warning("there is no telemetry: %s", error)
         yield
         return
-    begin(spans, metrics, service=service)
+    begin(spans, metrics, service=service, instance=instance)
     try:
         yield
     finally:
@@ -68,6 +69,7 @@ def begin(
     metrics: Sequence[MetricExporter] = (),
     *,
     service: str = "mcpgym",
+    instance: str | None = None,
     sampler: Sampler | None = None,
 ) -> None:
     """Switch telemetry on, for this process.
@@ -76,6 +78,7 @@ def begin(
         spans: where spans go; none of them are made without.
         metrics: where metrics go.
         service: ``service.name``, where the environment names none.
+        instance: ``service.instance.id``, where it names none.
         sampler: the environment's (``OTEL_TRACES_SAMPLER``) unless given.
     """
     from opentelemetry.sdk.trace import TracerProvider
@@ -83,7 +86,7 @@ def begin(
     from mcpgym.telemetry.measuring import Measuring
     from mcpgym.telemetry.recorder import Recorder
 
-    resource = _resource(service)
+    resource = _resource(service, instance)
     if spans:
         chosen = sampler or TracerProvider(resource=resource, shutdown_on_exit=False).sampler
         switch.recorder = Recorder(spans, chosen, resource)
@@ -146,7 +149,7 @@ def _made(signal: Signal, name: str) -> Any:
     return made()
 
 
-def _resource(service: str) -> Resource:
+def _resource(service: str, instance: str | None) -> Resource:
     from opentelemetry.sdk.resources import Resource
 
     from mcpgym import __version__
@@ -154,4 +157,6 @@ def _resource(service: str) -> Resource:
     found = Resource.create({"service.version": __version__})
     if str(found.attributes.get("service.name", "unknown_service")).startswith("unknown_service"):
         found = found.merge(Resource({"service.name": service}))
+    if instance is not None and "service.instance.id" not in found.attributes:
+        found = found.merge(Resource({"service.instance.id": instance}))
     return found

@@ -29,7 +29,6 @@ ResultT = TypeVar("ResultT")
 MAX_BODY = 1024 * 1024
 """Bytes of a request's body beyond which it is refused."""
 
-_EPISODE_LENGTH = len("/e//mcp") + 32
 _BARE = re.compile(r"/(?:([^/]+)/)?mcp")
 
 
@@ -111,14 +110,14 @@ class PlayerApp:
         if not once or b"origin" in headers or headers.get(b"host") not in self._hosts.known:
             problem = self._hosts.problem(_all(scope, b"host"), _all(scope, b"origin"))
             if problem is not None:
-                return await _refuse(send, *problem)
+                return await refuse(send, *problem)
         player = self._player(scope["path"])
         if player is None:
-            return await _refuse(send, 404, "there is nothing here")
+            return await refuse(send, 404, "there is nothing here")
         if scope["method"] != "POST":
-            return await _refuse(send, 405, "send MCP requests with POST")
-        if _declared(headers) > self._max_body or (body := await _read(receive, self._max_body)) is _TOO_LARGE:
-            return await _refuse(send, 413, f"a request's body has at most {self._max_body} bytes")
+            return await refuse(send, 405, "send MCP requests with POST")
+        if declared_length(headers) > self._max_body or (body := await read_body(receive, self._max_body)) is TOO_LARGE:
+            return await refuse(send, 413, f"a request's body has at most {self._max_body} bytes")
         if body is None:
             return None  # the client left before it had asked anything
         key = headers.get(b"idempotency-key")
@@ -132,7 +131,7 @@ class PlayerApp:
                 player.saw(call.meta.get(CLIENT_INFO))
                 result = episode.call_now(call.name, call.arguments, key)
                 if result is None:
-                    result = await _unless_gone(episode.call(call.name, call.arguments, key), receive)
+                    result = await unless_gone(episode.call(call.name, call.arguments, key), receive)
                     if result is None:
                         return None
                 return await _send(send, 200, self._fast_lane.answer(call, episode.environment, result))
@@ -141,11 +140,11 @@ class PlayerApp:
         replay = _Replay(body)
         asked = {**scope, "headers": _trimmed(scope["headers"]), PLAYER: player, KEY: header}
         handled = self._hosting.handle(player.face, asked, replay, send)
-        return await _unless_gone(handled, receive)
+        return await unless_gone(handled, receive)
 
     def _player(self, path: str) -> Player | None:
         """Who plays at ``path``; None where nobody does."""
-        if len(path) == _EPISODE_LENGTH and path.startswith("/e/") and path.endswith("/mcp"):
+        if path.startswith("/e/") and path.endswith("/mcp"):
             token = path[3:-4]
             try:
                 return EpisodePlayer(self._episodes.get(token))
@@ -191,7 +190,7 @@ class _Replay:
         return {"type": "http.request", "body": body, "more_body": False}
 
 
-async def _unless_gone(work: Coroutine[Any, Any, ResultT], receive: Receive) -> ResultT | None:
+async def unless_gone(work: Coroutine[Any, Any, ResultT], receive: Receive) -> ResultT | None:
     """The result of ``work``; None, with ``work`` cancelled, when the client goes away first.
 
     A JSON response gives no other sign: without this, a call that nobody waits for runs on and changes the episode.
@@ -213,28 +212,28 @@ async def _disconnect(receive: Receive) -> None:
         pass
 
 
-_TOO_LARGE = b"\0"
+TOO_LARGE = b"\0"
 """Stands for a body over the bound; compared by identity."""
 
 
-async def _read(receive: Receive, limit: int) -> bytes | None:
-    """The request's body; ``_TOO_LARGE`` beyond ``limit`` bytes; None when the client left."""
+async def read_body(receive: Receive, limit: int) -> bytes | None:
+    """The request's body; ``TOO_LARGE`` beyond ``limit`` bytes; None when the client left."""
     message = await receive()
     if message["type"] != "http.request":
         return None
     body: bytes = message.get("body", b"")
     if not message.get("more_body", False):
-        return body if len(body) <= limit else _TOO_LARGE
+        return body if len(body) <= limit else TOO_LARGE
     parts, size = [body], len(body)
     while message.get("more_body", False):
         if size > limit:
-            return _TOO_LARGE
+            return TOO_LARGE
         message = await receive()
         if message["type"] != "http.request":
             return None
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-    return b"".join(parts) if size <= limit else _TOO_LARGE
+    return b"".join(parts) if size <= limit else TOO_LARGE
 
 
 def _all(scope: Scope, name: bytes) -> list[bytes]:
@@ -246,7 +245,7 @@ def _trimmed(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]
     return [(name, value.strip(b" \t")) for name, value in headers]
 
 
-def _declared(headers: dict[bytes, bytes]) -> int:
+def declared_length(headers: dict[bytes, bytes]) -> int:
     """The length the client announces; 0 where it announces none that can be read."""
     text = headers.get(b"content-length", b"")
     return int(text) if text.isdigit() and len(text) < 20 else 0
@@ -258,7 +257,7 @@ async def _send(send: Send, status: int, body: bytes, *more: tuple[bytes, bytes]
     await send({"type": "http.response.body", "body": body})
 
 
-async def _refuse(send: Send, status: int, message: str) -> None:
+async def refuse(send: Send, status: int, message: str) -> None:
     """An HTTP error with a JSON-RPC body, so that MCP clients show its reason."""
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}}
     allow = [(b"allow", b"POST")] if status == 405 else []

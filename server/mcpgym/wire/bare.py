@@ -28,11 +28,14 @@ from mcpgym.errors import (
     ConfigurationError,
     EpisodeEnded,
     EpisodeError,
+    EpisodeLost,
+    ServerDraining,
     TooManyEpisodes,
     UnknownEpisodeError,
     UnknownNameError,
 )
 from mcpgym.messages import Message
+from mcpgym.names import name_in, new_token
 from mcpgym.schema import MAX_NAME, ArgumentParser
 from mcpgym.tools import Tool
 from mcpgym.wire.apps import app_of, linked
@@ -50,7 +53,8 @@ HOW = (
 
 
 class Handles:
-    """The episodes that were opened here, by handle. A handle is as unguessable as a token, and is none."""
+    """The episodes that were opened here, by handle. A handle is as unguessable as a token, and is none; like a token
+    it begins with its server's name, where that has one."""
 
     def __init__(self, episodes: Episodes) -> None:
         self._episodes = episodes
@@ -58,7 +62,7 @@ class Handles:
 
     def add(self, episode: Episode) -> str:
         """A handle for ``episode``."""
-        handle = secrets.token_hex(16)
+        handle = new_token(self._episodes.name)
         self._tokens[handle] = episode.token
         if len(self._tokens) > MAX_HANDLES:
             self._tokens.popitem(last=False)
@@ -73,6 +77,8 @@ class Handles:
         """
         token = self._tokens.get(handle) if isinstance(handle, str) else None
         if token is None:
+            if isinstance(handle, str) and name_in(handle) not in ("", self._episodes.name):
+                raise EpisodeLost("this episode was lost with the server that held it, or is on another one")
             raise UnknownEpisodeError("no episode has this handle")
         return self._episodes.get(token)
 
@@ -209,7 +215,7 @@ class BarePlayer:
         except CannotBegin as error:  # a player can do nothing about it, and it may tell of this machine
             logger.error("%s", error)
             return _problem(f"{START}: {name} is not set up to run here; the log of its server says what is missing")
-        except (ValueError, ConfigurationError, TooManyEpisodes) as error:
+        except (ValueError, ConfigurationError, TooManyEpisodes, ServerDraining) as error:
             return _problem(str(error))
         except EpisodeError as error:  # its text may tell of what is hidden
             logger.error("an episode could not be started: %s", error)
