@@ -4,7 +4,8 @@ A block's language says what happens to it. ``console``: each line that begins w
 folder per document; it must succeed. ``console background until=TEXT``: the command keeps running until the document
 ends; the next block waits until it has printed TEXT.
 ``console exit=N``: it must end with N. ``python file=NAME`` is written to NAME in that folder; plain ``python`` is run.
-``diff file=NAME`` changes NAME there, and must fit it to the line.
+``diff file=NAME`` changes NAME there, and must fit it to the line. ``python from=PATH`` is quoted: its lines stand in
+that file of the project, in this order; a line ``…`` is what was left out.
 ``json`` must parse, ``toml`` too, and ``toml file=NAME`` is written to NAME. ``text`` is output, for people. A line
 ``claude mcp add NAME … -- COMMAND`` or ``claude mcp add --transport http NAME URL`` is tried with a real MCP client,
 for Claude Code may not be here.
@@ -101,6 +102,16 @@ async def connect(words: list[str], folder: Path) -> None:
         assert (await client.list_tools()).tools
 
 
+def assert_quoted(text: str, source: str) -> None:
+    """Each part of ``text`` between lines of ``…`` is whole lines of the file, in its order; indents do not count."""
+    left = "\n".join(["", *(line.strip() for line in (ROOT / source).read_text(encoding="utf-8").splitlines()), ""])
+    for part in re.split(r"^[ \t]*…[ \t]*$", text, flags=re.MULTILINE):
+        wanted = "\n".join(["", *(line.strip() for line in part.strip().splitlines()), ""])
+        found = left.find(wanted)
+        assert found >= 0, f"{source} has no such lines (any more), or in another order:\n{part}"
+        left = left[found + len(wanted) - 1 :]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -115,6 +126,9 @@ def test_every_block_of_a_document_does_what_it_says(document: Path, tmp_path: P
                     for line in re.findall(r"^\$ (.*(?:\\\n.*)*)$", text, re.MULTILINE):
                         run_line(line, tmp_path, wanted, running, options.get("until"))
                 case "python":
+                    if "from" in options:
+                        assert_quoted(text, options["from"])
+                        continue
                     if "file" in options:
                         (tmp_path / options["file"]).write_text(text, encoding="utf-8")
                         continue
@@ -147,6 +161,12 @@ def test_links_inside_the_project_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", document.read_text(encoding="utf-8")):
         place = (document.parent / target).resolve()
         assert place.exists() or place in made, f"{document.name}: {target} is not there"
+
+
+@pytest.mark.parametrize("text", ["import torch\n…\nimport no_such", "…\nLoss = None", "import torch\nLoss"])
+def test_a_quotation_that_is_none_is_found_out(text: str) -> None:
+    with pytest.raises(AssertionError, match="no such lines"):
+        assert_quoted(text, "rl/mcpgym_rl/training/losses.py")
 
 
 def test_blocks_are_found() -> None:
