@@ -360,7 +360,8 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
     code = limit + "import sys; from mcpgym_clients.cli import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run(
-        [sys.executable, "-c", code, "eval", "tic-tac-toe", "-p", "random", "-n", "200", "--out", "run"],
+        # -B: Python itself would cut off what it compiles, and leave that for everybody
+        [sys.executable, "-B", "-c", code, "eval", "tic-tac-toe", "-p", "random", "-n", "200", "--out", "run"],
         capture_output=True,
         text=True,
         cwd=tmp_path,
