@@ -1,15 +1,23 @@
-"""What all tests share: what is kept for a user (a signing key, built libraries) goes to a folder of the tests' own."""
+"""What all tests share: what is kept for a user (a signing key, built libraries) goes to a folder of the tests' own.
+
+With several workers the longest begin first; ``ordering.py`` says how, and how it is measured.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+import ordering
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so do runners start us that work in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes are started: each would compile all it imports
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,3 +28,33 @@ def data_home() -> Iterator[None]:
         patch.setenv("MCPGYM_CACHE", f"{folder}/cache")
         patch.delenv("MCPGYM_SIGNING_KEY", raising=False)
         yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-seconds", action="store_true", help="write to tests/seconds.txt how long units took")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if config.getoption("--record-seconds"):
+        reports = [each for group in terminalreporter.stats.values() for each in group if hasattr(each, "duration")]
+        ordering.record((report.nodeid, report.duration) for report in reports)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out units, the longest first; a ``--dist`` that was chosen stays."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    if config.getoption("dist") != "load":  # what -n chooses
+        return None
+    seconds = ordering.recorded()
+
+    class LongestFirst(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return ordering.unit(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            self.workqueue.move_to_end(ordering.longest_first(self.workqueue, seconds)[0], last=False)
+            super()._assign_work_unit(node)
+
+    return LongestFirst(config, log)
