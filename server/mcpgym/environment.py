@@ -79,6 +79,9 @@ class Environment(Generic[TaskT, StateT, ConfigT]):
     """An icon for people's clients: a ``data:`` or ``https:`` URI."""
     splits: ClassVar[tuple[str, ...]] = ("train", "test")
     config_class: ClassVar[type[Config]] = Config
+    spec_field: ClassVar[str] = ""
+    """For an environment that is many: the field of its configuration that ``NAME:VALUE`` sets, wherever one is named
+    (``gymnasium:Taxi-v4``)."""
     reproducible: ClassVar[bool] = True
     """Whether one task, one seed and the same calls give the same bytes on any day. What cannot promise it (a live
     wiki) says False, and says in :meth:`same_observation` what counts as the same."""

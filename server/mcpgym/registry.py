@@ -4,6 +4,7 @@ What ``mcpgym env add`` put into a virtual environment of its own is found by na
 While one is being written it needs no package: ``module:Class`` names a class in a file of the current folder.
 A server of one's own is named as ``fastmcp:module:factory`` or ``stdio:COMMAND`` (see :mod:`mcpgym.own_server`).
 Several in one episode are named together, ``a+b`` or a file that describes them (see :mod:`mcpgym.combined`).
+One that is many (``gymnasium``) may be named with which of them: ``gymnasium:Taxi-v4`` sets its ``spec_field``.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
         return combined_class(read_file(name)[0] if is_file(name) else name)
     entries = _entries()
     if ":" in name:
-        return _load(name, _unregistered(name))
+        return short[0] if (short := one_of_many(name)) else _load(name, _unregistered(name))
     elsewhere = added().get(name)
     if elsewhere is not None and not _is_here(elsewhere, entries.get(name, ())):
         from mcpgym.isolated.environment import isolated_class
@@ -84,6 +85,19 @@ def environment_class(name: str) -> type[Environment[Any, Any, Any]]:
     if loaded.name != name:
         raise ConfigurationError(f"environment {name!r}: {entry.value} calls itself {loaded.name!r}")
     return loaded
+
+
+def one_of_many(name: str) -> tuple[type[Environment[Any, Any, Any]], dict[str, str]] | None:
+    """The class and the configuration that ``NAME:VALUE`` means (``gymnasium:Taxi-v4``); None where it is no such name.
+
+    Raises:
+        ConfigurationError: it is one, and the class cannot be imported.
+    """
+    first, colon, value = name.partition(":")
+    if not colon or not value or first not in _entries():
+        return None
+    cls = environment_class(first)
+    return (cls, {cls.spec_field: value}) if cls.spec_field else None
 
 
 def _is_here(elsewhere: Record, entries: tuple[EntryPoint, ...]) -> bool:
@@ -143,6 +157,10 @@ def load_environment(name: str, config: Mapping[str, Any] | None = None) -> Envi
         from mcpgym.combined.making import read_file
 
         config = merged_config(cls, read_file(name)[1], config)
+    elif not is_brought(name) and (short := one_of_many(name)):
+        if {*short[1]} & {*config}:
+            raise ConfigurationError(f"{cls.spec_field} is given twice: in {name!r} and in the configuration")
+        config = {**config, **short[1]}
     return configure(cls, config)
 
 

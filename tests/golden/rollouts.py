@@ -50,7 +50,7 @@ def _parts(environment: Environment[Any, Any, Any]) -> Iterator[Part]:
     policies = [make_policy(name, environment) for name in names]
     for policy in policies:
         yield Part(policy)
-        yield Part(policy, index=5, split="train", seed=3)
+        yield Part(policy, index=5, split=environment.splits[0], seed=3)
     for config in CONFIGURATIONS.get(environment.name, ()):
         yield Part(policies[0] if policies else ScriptedPolicy(["Well."]), config=config)
     for name, turns in scripts(environment).items():

@@ -16,7 +16,7 @@ from mcpgym.combined.scoring import combined_rewards
 from mcpgym.combined.tools import combined_tools
 from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError, UnknownNameError
-from mcpgym.registry import environment_class, environment_names
+from mcpgym.registry import environment_class, environment_names, one_of_many
 from mcpgym.schema import schema_hash
 
 FORM = "1"
@@ -35,6 +35,12 @@ def combined_class(spec: str) -> type[CombinedEnvironment]:
     """
     asked = split_spec(spec)
     classes = [environment_class(member.environment) for member in asked]
+    for member, cls in zip(asked, classes, strict=True):
+        if cls.spec_field and ":" in member.environment and one_of_many(member.environment):
+            raise ConfigurationError(
+                f"{member.environment}: a member of a combination is named {cls.name}, and the rest is configuration: "
+                f"MOUNT={cls.name}, --config MOUNT.{cls.spec_field}={member.environment.partition(':')[2]}"
+            )
     mounts = mounts_of(asked, [cls.name for cls in classes])
     name = spec_of(asked, mounts, [cls.name for cls in classes])
     if name != spec:
