@@ -25,8 +25,8 @@ not exist; and {INTERRUPTED} when it was interrupted. Results go to standard out
 SUBJECTS = {
     "Play": ("demo", "list", "play", "connect", "bundle"),
     "Serve": ("serve", "top"),
-    "Write environments": ("new", "check", "env", "wrap"),
-    "Evaluate": ("eval", "compare", "show", "view", "leaderboard"),
+    "Write environments": ("new", "check", "config", "env", "wrap"),
+    "Evaluate": ("eval", "compare", "show", "view", "leaderboard", "export"),
     "Train": ("train", "certify", "new-model", "import-gguf", "collect", "sft"),
     "Trust": ("replay", "key", "verify", "scan", "doctor", "stress"),
 }

@@ -12,7 +12,7 @@ from importlib.metadata import distribution
 from typing import Any
 
 from mcpgym import load_environment
-from mcpgym_clients.cards.tables import table
+from mcpgym_clients.cards.tables import prose, table
 from mcpgym_rl.training.recipe import Recipe
 
 Schema = Mapping[str, Any]
@@ -139,8 +139,7 @@ def _bounds(field: Schema) -> str:
 
 def _prose(text: str) -> str:
     """A docstring as one line of Markdown: its roles are code."""
-    text = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(text.split()))
-    return re.sub(r"(?<!`)([<>])(?!`)", r"\\\1", text).replace("``", "`")
+    return prose(re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(text.replace("``", "`").split())))
 
 
 if __name__ == "__main__":

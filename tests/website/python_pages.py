@@ -33,7 +33,8 @@ PAGES: dict[str, tuple[str, str, dict[str, tuple[str, ...] | None]]] = {
             "mcpgym_environments.tic_tac_toe": None,
             "mcpgym_environments.wiki_search": None,
             "mcpgym_environments.python_sandbox": None,
-            "mcpgym_environments.python_sandbox.problems.problem": ("Problem", "Made"),
+            "mcpgym_environments.python_sandbox.problems.problem": None,
+            "mcpgym_environments.python_sandbox.problems.testing": None,
             "mcpgym_environments.python_sandbox.problems.writing": None,
             "mcpgym_environments.long_context": None,
         },
@@ -45,6 +46,7 @@ PAGES: dict[str, tuple[str, str, dict[str, tuple[str, ...] | None]]] = {
             "mcpgym.episodes": ("Episodes",),
             "mcpgym.control": None,
             "mcpgym.control_client": ("HttpControl",),
+            "mcpgym.serving": None,
             "mcpgym.receipts": None,
             "mcpgym.telemetry.settings": None,
         },
@@ -58,6 +60,8 @@ PAGES: dict[str, tuple[str, str, dict[str, tuple[str, ...] | None]]] = {
             "mcpgym_rl.lanes": None,
             "mcpgym_rl.policy": None,
             "mcpgym_rl.policies": ("make_policy",),
+            "mcpgym_rl.policies.reference": ("Reference",),
+            "mcpgym_rl.parse": None,
             "mcpgym_rl.stop_reason": None,
             "mcpgym_rl.traces": None,
             "mcpgym_rl.replay": None,
@@ -96,4 +100,6 @@ def public(module: str) -> list[str]:
 def _module(name: str, names: tuple[str, ...] | None) -> str:
     """A module's heading and what is shown of it."""
     shown = names or sorted(public(name), key=lambda one: FIRST.index(one) if one in FIRST else len(FIRST))
-    return f"## {name}\n\n" + "".join(f"::: {name}.{one}\n    options: {{heading_level: 3}}\n\n" for one in shown)
+    return f"## {name} {{#{name}}}\n\n" + "".join(
+        f"::: {name}.{one}\n    options: {{heading_level: 3}}\n\n" for one in shown
+    )

@@ -14,11 +14,18 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) + "\n"
 
 
+def prose(text: str) -> str:
+    """Words that may have code in back-ticks, but no HTML: a ``<think>`` in them is to be read."""
+    parts = text.split("`")
+    return "`".join(part if at % 2 else part.replace("<", "\\<").replace(">", "\\>") for at, part in enumerate(parts))
+
+
 def facts(environment: Environment[Any, Any, Any]) -> str:
     """What it is, in a paragraph."""
     splits = ", ".join(f"`{split}` ({environment.size(split):,} tasks)" for split in environment.splits)
     policies = ", ".join(f"`{name}`" for name in sorted(environment.reference_policies())) or "none"
-    text = f"{environment.description} Version {environment.version}; splits {splits}; reference policies {policies}"
+    text = f"{prose(environment.description)} Version {environment.version}; splits {splits}; "
+    text += f"reference policies {policies}"
     return text + (f"; at most {environment.max_turns} turns.\n" if environment.max_turns else ".\n")
 
 
@@ -26,18 +33,22 @@ def contract(environment: Environment[Any, Any, Any]) -> Iterator[str]:
     """Its tools, rewards and configuration, a part of a page each."""
     for tool in environment.tools.values():
         arguments = tool.parser.schema["properties"]
-        rows = [[f"`{name}`", str(item["type"]), str(item["description"])] for name, item in arguments.items()]
-        yield f"**Tool `{tool.name}`**: {tool.description}\n"
-        yield table(["argument", "type", "what it is"], rows)
+        rows = [[f"`{name}`", str(item["type"]), prose(str(item["description"]))] for name, item in arguments.items()]
+        yield f"**Tool `{tool.name}`**: {prose(tool.description)}\n"
+        yield table(["argument", "type", "what it is"], rows) if rows else "It takes no arguments.\n"
     rewards = [
-        [f"`{name}`", f"{item.weight:g}", f"{item.low:g} to {item.high:g}", item.description]
+        [f"`{name}`", f"{item.weight:g}", f"{item.low:g} to {item.high:g}", prose(item.description)]
         for name, item in environment.rewards.items()
     ]
     yield "**Rewards**\n"
     yield table(["name", "weight", "range", "what it pays for"], rewards)
     described = environment.config_class.model_json_schema().get("properties", {})
     fields = [
-        [f"`{name}`", f"`{field.get_default()}`", " ".join(str(described[name].get("description", "")).split())]
+        [
+            f"`{name}`",
+            f"`{field.get_default()}`" if field.get_default() != "" else "nothing",
+            prose(" ".join(str(described[name].get("description", "")).split())),
+        ]
         for name, field in environment.config_class.model_fields.items()
     ]
     if fields:
