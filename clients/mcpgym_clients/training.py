@@ -49,8 +49,9 @@ def run(options: TrainOptions) -> int:
         raise CommandFailed(f"{EXTRA} ({error.name} is missing)") from None
     if "OMP_NUM_THREADS" not in os.environ or os.environ["OMP_NUM_THREADS"] == "1":
         torch.set_num_threads(1)
-    recipe, folder = _what(options)
+    recipe = _what(options)
     pipeline = _pipeline(recipe)
+    folder = _where(options, recipe)
     first = _rank() == 0  # of several processes, which accelerate or torchrun started, one speaks
     if first:
         went_on = f"interrupted, it goes on with --resume {escaped(folder)}"
@@ -82,14 +83,15 @@ def _pipeline(recipe: Recipe) -> type[Pipeline]:
         import trl  # noqa: F401
 
         from mcpgym_rl.trl.pipeline import TrlPipeline
+        from mcpgym_rl.trl.settings import check_settings
     except ModuleNotFoundError as error:
         raise CommandFailed(f"{TRL_EXTRA} ({error.name} is missing)") from None
+    check_settings(recipe)
     return TrlPipeline
 
 
-def _what(options: TrainOptions) -> tuple[Recipe, Path]:
-    """The recipe and the folder that were asked for."""
-    from mcpgym_clients.files import run_folder
+def _what(options: TrainOptions) -> Recipe:
+    """The recipe that was asked for."""
     from mcpgym_rl.training.recipe import find_recipe, make_recipe
     from mcpgym_rl.trl.recipe import ENGINE, find_trl_recipe, make_trl_recipe
 
@@ -110,21 +112,30 @@ def _what(options: TrainOptions) -> tuple[Recipe, Path]:
         began = ENGINE if ENGINE in data else "own"
         if options.engine not in (None, began):
             raise UsageProblem(f"--resume {options.resume}: that run was begun with --engine {began}")
-        return (make_trl_recipe if began == ENGINE else make_recipe)(data, str(path)), options.resume
+        return (make_trl_recipe if began == ENGINE else make_recipe)(data, str(path))
     if options.what is None:
         raise UsageProblem("what is to be trained? Name an environment, a recipe (FILE.toml), or --resume FOLDER")
-    recipe = (find_trl_recipe if options.engine == ENGINE else find_recipe)(options.what, changes)
-    together = int(os.environ.get("WORLD_SIZE", "1")) > 1
-    if together and options.engine != ENGINE:
+    return (find_trl_recipe if options.engine == ENGINE else find_recipe)(options.what, changes)
+
+
+def _where(options: TrainOptions, recipe: Recipe) -> Path:
+    """The run's folder."""
+    from mcpgym_clients.files import run_folder
+    from mcpgym_rl.trl.recipe import TrlRecipe
+
+    together = int(os.environ.get("WORLD_SIZE", "1")) > 1  # as accelerate and torchrun say
+    if together and not isinstance(recipe, TrlRecipe):
         raise UsageProblem("our own trainer is one process: leave accelerate and torchrun out, or say --engine trl")
+    if options.resume is not None:
+        return options.resume
     if together and options.out is None:
         raise UsageProblem("several processes train together: say --out, so that all of them mean the same folder")
     if options.out is not None and _rank():
-        return recipe, options.out  # the first process looks into it, and begins
+        return options.out  # the first process looks into it, and begins
     if options.out is not None and options.out.is_dir() and any(options.out.iterdir()):
         there = f"--out {options.out} is not empty"
         raise UsageProblem(f"{there}; name another folder, or go on with the run in it: --resume {options.out}")
-    return recipe, run_folder(options.out, "train", recipe.environment)
+    return run_folder(options.out, "train", recipe.environment)
 
 
 def _rank() -> int:

@@ -36,7 +36,7 @@ class TrlPipeline(Pipeline):
     """A run of ``recipe`` (fitted to TRL) in ``folder``, begun or gone on with.
 
     Raises:
-        ConfigurationError: the folder has a run of another recipe, or TRL refuses a setting.
+        ConfigurationError: the folder has a run of another recipe.
     """
 
     recipe: TrlRecipe
@@ -44,8 +44,6 @@ class TrlPipeline(Pipeline):
     def __init__(self, recipe: TrlRecipe, folder: Path, report: Report = lambda stage, row: None) -> None:
         os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # that rollout_func may change: our pin knows
         self.rank, self.processes = world()
-        for rl in filter(None, (recipe.rl, *recipe.then)):
-            grpo_config(recipe, rl, folder, frozenset({0}))  # what is wrong with it is said before the work begins
         super().__init__(recipe, folder, report if self.rank == 0 else lambda stage, row: None)
 
     def _claim(self) -> None:

@@ -45,7 +45,7 @@ CANNOT: Mapping[str, tuple[Any, str]] = {
         "TRL counts rollouts: say [trl] per_device_train_batch_size",
     ),
     "curriculum": (Curriculum(), f"{_TREE}: leave the table out"),
-    "certify": (None, "TRL knows no certificates: say certify = false, and certify the model afterwards (mcpgym certify)"),
+    "certify": (None, "TRL knows no certificates: say certify = false, and use mcpgym certify afterwards"),
 }  # fmt: skip
 """Fields of ``[rl]`` that TRL cannot do: the one value that it does all the same, and why there is no other."""
 CANNOT_GUARD: Mapping[str, str] = {"max_invalid_share": _BACK, "max_roll_backs": _BACK}

@@ -6,8 +6,11 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from mcpgym.errors import ConfigurationError, UnknownNameError
 from mcpgym_rl.trl.recipe import TrlRecipe
@@ -167,21 +170,38 @@ def grpo_config(recipe: TrlRecipe, rl: Rl, folder: Path, end_ids: frozenset[int]
     }
     if recipe.trl.get("use_vllm"):
         fixed["generation_kwargs"] = {"max_tokens": rl.max_new_tokens, "stop_token_ids": sorted(end_ids)}
-    given = _given(recipe.trl, {item.name for item in dataclasses.fields(GRPOConfig) if item.init})
+    given = _given(recipe.trl, GRPOConfig)
     try:
         return GRPOConfig(**{**ours, **given, **fixed}), cut
     except (ValueError, TypeError, ImportError, NotImplementedError) as error:
         raise ConfigurationError(f"TRL refuses the recipe's settings: {error}") from error
 
 
-def _given(own: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    for name in own:
+def check_settings(recipe: TrlRecipe) -> None:
+    """Have TRL look at the configuration of every stage, before any work is done.
+
+    Raises:
+        ConfigurationError: as :func:`grpo_config`.
+    """
+    for rl in filter(None, (recipe.rl, *recipe.then)):
+        grpo_config(recipe, rl, Path("unused"), frozenset({0}))
+
+
+def _given(own: Mapping[str, Any], config: type[GRPOConfig]) -> dict[str, Any]:
+    known = {item.name for item in dataclasses.fields(config) if item.init} - INSTEAD.keys()
+    kinds = get_type_hints(config)
+    for name, value in own.items():
         if name in INSTEAD:
             raise ConfigurationError(f"trl.{name} is not for [trl]: {INSTEAD[name]}")
         if name not in known:
-            raise UnknownNameError(
-                "field of TRL's GRPOConfig", name, known - INSTEAD.keys(), there="the fields of trl.GRPOConfig"
-            )
+            raise UnknownNameError("field of TRL's GRPOConfig", name, known, there="the fields of trl.GRPOConfig")
+        try:
+            TypeAdapter(kinds[name]).validate_python(value, strict=True)
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]["msg"]
+            raise ConfigurationError(f"trl.{name}: {problem[:1].lower()}{problem[1:]}, not {value!r}") from None
+    if own.get("use_vllm") and find_spec("vllm") is None:
+        raise ConfigurationError("trl.use_vllm: vLLM is not installed beside TRL: pip install 'trl[vllm]'")
     return dict(own)
 
 
