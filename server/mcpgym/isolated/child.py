@@ -1,7 +1,7 @@
-"""The process in a virtual environment: ``python -I -m mcpgym.isolated.child SOCKET LIFE``; it plays what is asked.
+"""The process in a virtual environment (``python -I -m mcpgym.isolated.child SOCKET LIFE GRACE``): it plays.
 
 It ends when the socket does, in order where that is possible. A process of its own watches LIFE, a pipe whose other end
-whoever started us has: when that ends and we do not, however stuck, it kills us and all that we started.
+whoever started us has: when that ends, and we do not within GRACE seconds, it kills us with all that we started.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ END_SECONDS = 5.0
 """How long environments may take to let go of what they hold, once the socket has ended."""
 LONGEST = 2**31
 """Bytes of one request."""
-GRACE_SECONDS = 8.0
-"""And how long after that end the whole process may live, whatever it does."""
 
 
 def main() -> None:
@@ -28,7 +26,7 @@ def main() -> None:
     number, life = int(sys.argv[1]), int(sys.argv[2])
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)  # whoever may end this closes the socket
-    _watched(number, life)
+    _watched(number, life, float(sys.argv[3]))
     os.close(life)
     os.dup2(2, 1)  # what an environment prints is no part of any answer, and shows where ours does
     _allow_many_files()
@@ -52,16 +50,20 @@ async def _answer(channel: socket.socket) -> None:
             await host.end()
 
 
-def _watched(number: int, life: int) -> None:
+def _watched(number: int, life: int, grace: float) -> None:
     """Start the process that watches. It imports nothing and holds nothing."""
     watched = os.getpid()
     if os.fork():
         return
-    os.close(number)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for inherited in (0, 1, 2):
+        os.dup2(nothing, inherited)
+    os.closerange(3, life)  # the lock on the virtual environment too: it is not this process that plays there
+    os.closerange(life + 1, 256)
     while not select.select([life], [], [], 1.0)[0]:
         if os.getppid() != watched:
             os._exit(0)
-    until = time.monotonic() + GRACE_SECONDS
+    until = time.monotonic() + grace
     while time.monotonic() < until:
         if os.getppid() != watched:
             os._exit(0)

@@ -34,6 +34,8 @@ LOOK_SECONDS = 1.0
 """How often it is looked whether a request is over its limit."""
 END_SECONDS = 6.0
 """How long it has to end by itself."""
+GRACE_SECONDS = 8.0
+"""And how long where it is we who have ended."""
 ALLOWED_SECONDS = 60.0
 """A request's limit where none is said."""
 CHUNK = 1024 * 1024
@@ -65,7 +67,7 @@ class Child:
         self._said = ""
         self._socket, theirs = socket.socketpair()
         life, self._life = os.pipe()
-        words = [str(python), "-I", "-m", "mcpgym.isolated.child", str(theirs.fileno()), str(life)]
+        words = [str(python), "-I", "-m", "mcpgym.isolated.child", str(theirs.fileno()), str(life), str(GRACE_SECONDS)]
         passed = [theirs.fileno(), life, *([] if held is None else [held])]
         try:
             self._process = subprocess.Popen(
