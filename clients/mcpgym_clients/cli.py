@@ -125,6 +125,13 @@ def serve(
         typer.Option(metavar="URL", help="What players call this server, where a proxy or a cluster stands before it."),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Serve by so many processes behind the one port.")] = 1,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Serve by --workers servers on the nodes of a Ray cluster: mcpgym[ray].")
+    ] = False,
+    ray_address: Annotated[
+        str | None, typer.Option(help="With --ray: the cluster; by default RAY_ADDRESS, or one on this machine.")
+    ] = None,
+    cpus_per_server: Annotated[float, typer.Option(min=0.0, help="With --ray: CPUs reserved for each server.")] = 1.0,
     name: Annotated[
         str,
         typer.Option(help="This server's name among others: its episodes' tokens begin with it.", show_default=False),
@@ -215,6 +222,9 @@ def serve(
             drain_seconds=drain_seconds,
             control_host=control_host,
             public_url=public_url,
+            ray=ray,
+            ray_address=ray_address,
+            cpus_per_server=cpus_per_server,
         )
     )
     raise typer.Exit(code)

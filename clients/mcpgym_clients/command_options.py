@@ -19,6 +19,15 @@ Server = Annotated[
         help="Use a running server: its address, or its control plane's (unix:/path, http://host:port).",
     ),
 ]
+Servers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--server",
+        metavar="ADDRESS",
+        help="Use a running server: its address, or its control plane's (unix:/path, http://host:port). Given several "
+        "times, or as @FILE with one a line, episodes are spread over all of them; ray is all of mcpgym serve --ray.",
+    ),
+]
 SecretFile = Annotated[
     Path | None,
     typer.Option("--secret-file", help="File with the control plane's secret. Or set MCPGYM_CONTROL_SECRET."),

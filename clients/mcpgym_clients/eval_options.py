@@ -28,7 +28,8 @@ class EvalOptions:
     ``success`` is the reward from which an episode passes; None for what :class:`~mcpgym_clients.summary.Summary` says.
     ``exact`` is whether the exact value is wanted; None where it costs no turn of the policy. ``agent`` is the product
     that plays, with the model that ``policy`` names (empty for a command without one); None for our own loop.
-    ``agent_python`` and ``agent_env`` are for some of them: an interpreter, and names of variables.
+    ``agent_python`` and ``agent_env`` are for some of them: an interpreter, and names of variables. ``engine`` is where
+    episodes are played: ``here``, or ``ray``, over ``shards`` processes of the cluster at ``ray_address``.
 
     Raises:
         UsageProblem: a number is none that can be.
@@ -65,6 +66,9 @@ class EvalOptions:
     agent: str | None = None
     agent_python: Path | None = None
     agent_env: Sequence[str] = ()
+    engine: str = "here"
+    shards: int | None = None
+    ray_address: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("tasks", "repeats", "concurrency", "timeout", "rate_limit", "max_cost", "max_total_tokens"):
@@ -72,6 +76,10 @@ class EvalOptions:
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise UsageProblem(f"--{name.replace('_', '-')} must be a number above 0, not {value}")
         self._check_agent()
+        if self.engine == "here" and (self.shards is not None or self.ray_address is not None):
+            raise UsageProblem("--shards and --ray-address go with --engine ray")
+        if self.engine == "ray" and self.agent is not None:
+            raise UsageProblem("--agent plays from this machine; --engine ray is for our own loop")
         if self.exact and (self.max_cost is not None or self.max_total_tokens is not None):
             raise UsageProblem("--exact asks the policy at every position of the game, and no budget counts that")
         if self.success is not None and not math.isfinite(self.success):
@@ -139,6 +147,8 @@ class EvalOptions:
         ):
             if (value := getattr(self, name)) is not None:
                 words += [f"--{name.replace('_', '-')}", without_password(str(value))]
+        words += ["--engine", self.engine] if self.engine != "here" else []
+        words += [] if self.shards is None else ["--shards", str(self.shards)]
         for name in self.agent_env:
             words += ["--agent-env", name]
         words += ["--think"] if self.think else []

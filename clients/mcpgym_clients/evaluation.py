@@ -8,7 +8,7 @@ import shlex
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,13 +38,15 @@ from mcpgym_rl.locks import locked
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.policies.endpoint import without_password
 from mcpgym_rl.policy import Policy
-from mcpgym_rl.resuming import SYNC_SECONDS, attempts, finished, settle
+from mcpgym_rl.resuming import ATTEMPTS, SYNC_SECONDS, attempts, finished, settle
 from mcpgym_rl.rollout import Limits
-from mcpgym_rl.run import EpisodeSpec
+from mcpgym_rl.run import EpisodeSpec, RunResult
 from mcpgym_rl.run import run as run_rollouts
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceWriter
 
+Engine = Callable[..., Awaitable[RunResult]]
+"""What makes rollouts: :func:`mcpgym_rl.run.run`, or what keeps its promises elsewhere."""
 AGENT = ("name", "version", "model")
 """What a summary says of the agent product that played."""
 
@@ -78,6 +80,7 @@ class Evaluation:
         self.exact: dict[str, Any] | None = None
         self.no_exact: str | None = None
         self.found = 0
+        self.reopened = 0
         self._begun = time.monotonic()
         self._first: Trace | None = None
         self._spending = spending
@@ -137,6 +140,14 @@ class Evaluation:
             raise CommandFailed(f"cannot write {self._writer.path}: {error.strerror or error}") from error
         self._count(trace)
 
+    def add_lost(self, trace: Trace) -> None:
+        """Keep what was played of an episode that was lost with its server, and is played again."""
+        self.reopened += 1
+        with contextlib.suppress(OSError), TraceWriter(self.folder / ATTEMPTS, sync=SYNC_SECONDS) as attempts:
+            attempts.write(trace)
+        if self._spending is not None:
+            self._spending.add_again(trace)
+
     def _count(self, trace: Trace) -> None:
         self.summary.add(trace)
         if self._spending is not None:
@@ -145,7 +156,13 @@ class Evaluation:
             self._first = trace
 
     async def play(
-        self, policy: Policy, lane: Lane, name: str, config: Mapping[str, Any], limits: Limits | None = None
+        self,
+        policy: Policy,
+        lane: Lane,
+        name: str,
+        config: Mapping[str, Any],
+        limits: Limits | None = None,
+        engine: Engine = run_rollouts,
     ) -> None:
         """Make the rollouts that are missing: every task in order, and that as often as it is to be repeated.
 
@@ -173,13 +190,17 @@ class Evaluation:
                 self.add(replace(trace, place=missing[trace.place]))
                 progress.add(None if trace.score is None else trace.score.total)
 
-            result = await run_rollouts(
+            def lost(trace: Trace) -> None:
+                self.add_lost(replace(trace, place=missing[trace.place]))
+
+            result = await engine(
                 policy,
                 lane,
                 specs(),
                 concurrency=min(options.at_once, len(missing)),
                 limits=limits,
                 on_trace=ended,
+                on_lost=lost,
                 keep_traces=False,
             )
         self.failure = result.failure
@@ -249,6 +270,7 @@ class Evaluation:
             "command": options.command(),
             "started": self.started,
             "seconds": round(time.monotonic() - self._begun, 3),
+            "reopened": self.reopened,
         }
         cost = None if self._spending is None else self._spending.as_json()
         whole = {**made, "cost": cost, "complete": self.complete, "failure": self.failure, "run": run}
@@ -301,6 +323,8 @@ def _report(evaluation: Evaluation) -> int:
     out().print(render(summary))
     out().print(f"[dim]{TRACES} and {SUMMARY} are in {escaped(evaluation.folder)}[/dim]", soft_wrap=True)
     out().print(f"[dim]read them:[/dim] mcpgym show {escaped(shlex.quote(str(evaluation.folder)))}", soft_wrap=True)
+    if evaluation.reopened:
+        warn(f"{evaluation.reopened} episodes were lost with their server and played again; see {ATTEMPTS}")
     if evaluation.interrupted:
         ended = evaluation.summary.episodes - evaluation.summary.stop_reasons[StopReason.CANCELLED]
         warn(f"interrupted when {ended} of {evaluation.options.planned} episodes had ended; they are kept")
@@ -349,6 +373,19 @@ async def _player(options: EvalOptions, arena: Arena) -> tuple[Policy, Mapping[s
     return made, {"agent_version": made.version}
 
 
+@contextlib.contextmanager
+def _engine(options: EvalOptions) -> Iterator[Engine]:
+    """Where the episodes are played."""
+    if options.engine == "here":
+        yield run_rollouts
+        return
+    from mcpgym_clients.on_ray.cluster import connected
+    from mcpgym_clients.on_ray.engine import RayRun
+
+    with connected(options.ray_address) as ray:
+        yield RayRun(ray, options)
+
+
 async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions, Spending, RunFile], Evaluation]) -> None:
     task = asyncio.current_task()
     assert task is not None
@@ -370,8 +407,9 @@ async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions, Spending
             if evaluation.found:
                 left = options.planned - evaluation.found
                 talk().print(f"{evaluation.found} of {options.planned} episodes have a score; {left} are to be played")
-            with contextlib.nullcontext() if options.agent is None else shielded():
-                await evaluation.play(policy, arena.lane, arena.name, arena.config, limits)
+            with contextlib.nullcontext() if options.agent is None else shielded(), _engine(options) as engine:
+                await evaluation.play(policy, arena.lane, arena.name, arena.config, limits, engine)
+                evaluation.reopened += getattr(engine, "moved", 0)
             await evaluation.work_out(policy, arena.environment)
         finally:
             await policy.aclose()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mcpgym_clients.command_options import Configuration, SecretFile, Server
+from mcpgym_clients.command_options import Configuration, SecretFile, Servers
 from mcpgym_clients.starting import work_begins
 
 
@@ -18,6 +18,13 @@ class ToolMode(StrEnum):
     NATIVE = "native"
     GUIDED = "guided"
     TEXT = "text"
+
+
+class Engine(StrEnum):
+    """Where episodes are played."""
+
+    HERE = "here"
+    RAY = "ray"
 
 
 class LaneName(StrEnum):
@@ -62,7 +69,7 @@ def evaluate(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results that are in --out.")] = False,
     config: Configuration = None,
-    server: Server = None,
+    server: Servers = None,
     secret_file: SecretFile = None,
     lane: Annotated[
         LaneName | None,
@@ -133,6 +140,15 @@ def evaluate(
     agent_env: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A variable of yours that command:… is to have.")
     ] = None,
+    engine: Annotated[
+        Engine, typer.Option(help="Play in this process, or split over a Ray cluster: mcpgym[ray].")
+    ] = Engine.HERE,
+    shards: Annotated[
+        int | None, typer.Option(min=1, help="With --engine ray: processes that play; one for each CPU by default.")
+    ] = None,
+    ray_address: Annotated[
+        str | None, typer.Option(help="With --engine ray: the cluster; by default RAY_ADDRESS, or one on this machine.")
+    ] = None,
 ) -> None:
     """Evaluate a policy; write traces.jsonl and summary.json, print the table."""
     from mcpgym_clients.eval_options import AGENTS_AT_ONCE, DEFAULT_TASKS, LOOP, EvalOptions
@@ -161,7 +177,7 @@ def evaluate(
         out=out,
         overwrite=overwrite,
         config=config or [],
-        server=server,
+        server=",".join(server) if server else None,
         secret_file=secret_file,
         lane=None if lane is None else lane.value,
         tool_mode=None if tool_mode is None else tool_mode.value,
@@ -180,6 +196,9 @@ def evaluate(
         agent=agent,
         agent_python=agent_python,
         agent_env=agent_env or [],
+        engine=engine.value,
+        shards=shards,
+        ray_address=ray_address,
     )
     if resume is not None:
         options = going_on(resume, options, given)

@@ -29,6 +29,7 @@ SCHEMA = "mcpgym.run/1"
 OPERATIONAL = frozenset(
     {"concurrency", "server", "secret_file", "lane", "timeout", "retries", "rate_limit"}
     | {"max_cost", "max_total_tokens", "prices", "success", "exact", "agent_python", "agent_env"}
+    | {"engine", "shards", "ray_address"}
 )
 """Options that say how a run is carried out, not what it is: they may be given anew when it goes on."""
 _NOT_KEPT = frozenset({"out", "overwrite", "fewer", "resume"})

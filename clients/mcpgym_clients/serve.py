@@ -56,6 +56,9 @@ class ServeOptions:
     drain_seconds: float | None = None
     control_host: str | None = None
     public_url: str | None = None
+    ray: bool = False
+    ray_address: str | None = None
+    cpus_per_server: float = 1.0
 
 
 def run(options: ServeOptions) -> int:
@@ -89,6 +92,10 @@ def _run(options: ServeOptions) -> int:
             talk().print("This speaks MCP on standard input and output, to a client that starts it. Ctrl-C stops it.")
         wire = Wire()  # before any environment is imported: whatever it prints then is no protocol
         return Stopping().run(lambda stopping: _serve_stdio(options, load(options), wire, stopping))
+    if options.ray:
+        from mcpgym_clients.on_ray.serving import serve_on_ray
+
+        return serve_on_ray(options)
     secret = take_secret(file=options.secret_file)  # before any environment is imported
     signer = own_signer(options.signing_key)
     episodes = load(options)
@@ -212,9 +219,15 @@ def _refuse_contradictions(options: ServeOptions) -> None:
         "--drain-seconds": options.drain_seconds,
         "--control-host": options.control_host,
         "--public-url": options.public_url,
+        "--ray": options.ray or None,
     }
     if options.stdio and (odd := [name for name, value in http.items() if value is not None]):
         raise UsageProblem(f"{odd[0]} belongs to HTTP, and --stdio listens nowhere: drop one of the two")
+    if not options.ray and (options.ray_address is not None or options.cpus_per_server != 1.0):
+        raise UsageProblem("--ray-address and --cpus-per-server go with --ray")
+    alone = {"--control-socket": options.control_socket, "--public-url": options.public_url, "--name": options.name}
+    if options.ray and (odd := [name for name, value in alone.items() if value]):
+        raise UsageProblem(f"{odd[0]} is of one server; those on Ray have names and addresses of their own")
     if options.name and options.workers > 1:
         raise UsageProblem("--name is of one process; with --workers each has a name of its own")
     if options.public_url is not None and not options.public_url.startswith(("http://", "https://")):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mcpgym_clients.command_options import Configuration
+from mcpgym_clients.command_options import Configuration, Servers
 from mcpgym_clients.starting import work_begins
 
 
@@ -157,10 +157,7 @@ def collect(
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Rollouts at once.")] = 16,
     config: Configuration = None,
-    server: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Play on a running server: its address or its control plane's."),
-    ] = None,
+    server: Servers = None,
     secret_file: Annotated[
         Path | None, typer.Option(help="File with its control plane's secret. Or set MCPGYM_CONTROL_SECRET.")
     ] = None,
@@ -194,9 +191,9 @@ def collect(
         concurrency=concurrency,
         out=out,
         config=config or [],
-        server=server,
+        server=",".join(server) if server else None,
         secret_file=secret_file,
-        lane=None if server is None else "mcp",
+        lane="mcp" if server else None,
         tool_mode=tool_mode,
         think=think,
         temperature=temperature,

@@ -30,7 +30,7 @@ from mcpgym_rl.lanes import Lane
 from mcpgym_rl.locks import locked
 from mcpgym_rl.policies.chat_format import native_tools
 from mcpgym_rl.policy import EpisodeContext, Policy, PolicySession
-from mcpgym_rl.resuming import SYNC_SECONDS, TRACES, finished, settle
+from mcpgym_rl.resuming import ATTEMPTS, SYNC_SECONDS, TRACES, finished, settle
 from mcpgym_rl.rollout import Limits
 from mcpgym_rl.run import EpisodeSpec, run
 from mcpgym_rl.traces import Trace, TraceWriter
@@ -149,9 +149,20 @@ class Collector:
                 if on_trace is not None:
                     on_trace(trace)
 
+            def lost(trace: Trace) -> None:
+                with TraceWriter(self.folder / ATTEMPTS, sync=SYNC_SECONDS) as attempts:
+                    attempts.write(replace(trace, place=missing[trace.place]))
+
             specs = [self.wanted.spec(place, config) for place in missing]
             result = await run(
-                noting, lane, specs, concurrency=concurrency, limits=limits, on_trace=ended, keep_traces=False
+                noting,
+                lane,
+                specs,
+                concurrency=concurrency,
+                limits=limits,
+                on_trace=ended,
+                on_lost=lost,
+                keep_traces=False,
             )
         self.failure = result.failure
 

@@ -196,7 +196,7 @@ class McpLane(ControlLane):
     """Episodes opened over a control plane and played over real MCP at their URL.
 
     Before an environment's tools are used, they are listed over MCP and compared with what the control plane states;
-    one comparison per stated schema hash is enough, for a server that changes its tools states another.
+    one comparison per server and stated schema hash is enough, for a server that changes its tools states another.
 
     Args:
         control: the control plane of a server, which must state URLs for its players.
@@ -234,7 +234,7 @@ class McpLane(ControlLane):
             self._connector = OfficialClient(mode, timeout)
         else:
             raise ConfigurationError(f"there is no MCP client {client!r}; there is: thin, official")
-        self._agreed: set[tuple[str, str]] = set()
+        self._agreed: set[tuple[str, str, str]] = set()
 
     async def open(self, environment: str, **task: Any) -> EpisodeLane:
         """Open an episode and connect to it.
@@ -258,7 +258,8 @@ class McpLane(ControlLane):
         return McpEpisode(self.control, opened, connection, self.claims)
 
     async def _agree(self, opened: OpenedEpisode, connection: Connection) -> None:
-        key = (opened.environment, opened.schema_hash)
+        server = (opened.url or "").partition("/e/")[0]
+        key = (server, opened.environment, opened.schema_hash)
         if key in self._agreed:
             return
         tools = await connection.tools()

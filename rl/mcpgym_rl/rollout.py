@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcpgym.control import OpenedEpisode
-from mcpgym.errors import ConfigurationError, EpisodeEnded, ServerUnavailable
+from mcpgym.errors import ConfigurationError, EpisodeEnded, EpisodeLost, ServerUnavailable
 from mcpgym.messages import Message, tool_answer
 from mcpgym.tasks import derive_seed
 from mcpgym.telemetry.sections import section
@@ -263,11 +263,11 @@ async def why_ended(episode: EpisodeLane) -> StopReason:
     """Why the episode takes no more calls.
 
     Raises:
-        EpisodeEnded: it broke or was closed under the policy, which is no end of a game.
+        EpisodeEnded: it broke, was closed under the policy, or was lost, which is no end of a game.
     """
     status = await episode.status()
     if status.ended is not None:
-        raise EpisodeEnded(f"this episode has ended: {status.ended}")
+        raise (EpisodeLost if status.lost else EpisodeEnded)(f"this episode has ended: {status.ended}")
     if status.failure is not None or status.stop_reason == "failed":
         raise EpisodeEnded(f"the environment broke: {status.failure}")
     return StopReason(status.stop_reason) if status.stop_reason is not None else StopReason.DONE

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mcpgym.errors import ServerUnavailable
+from mcpgym.errors import EpisodeLost, ServerUnavailable
 from mcpgym_rl.failures import explain
 from mcpgym_rl.lanes import Lane
 from mcpgym_rl.policy import Policy, PolicyUnavailable, Turn
@@ -22,6 +22,8 @@ PING_SECONDS = 5.0
 """How long a server may take to say that it is there."""
 WATCH_SECONDS = 2.0
 """How often a run asks."""
+LOST_AT_MOST = 3
+"""How often one rollout may lose its episode before it is recorded as failed: a task may be what ends its servers."""
 FAILED_IN_A_ROW = 3
 """At least so many rollouts in a row find the policy unavailable, and as many as are under way, before a run ends."""
 
@@ -65,6 +67,7 @@ async def run(
     concurrency: int = 16,
     limits: Limits | None = None,
     on_trace: Callable[[Trace], None] | None = None,
+    on_lost: Callable[[Trace], None] | None = None,
     keep_traces: bool = True,
 ) -> RunResult:
     """Make every rollout of ``specs``, ``concurrency`` at a time.
@@ -74,6 +77,9 @@ async def run(
     cancelled, the same happens with "cancelled", and the cancellation goes on. Either way each spec whose rollout began
     has exactly one trace, which ``on_trace`` has had, and those are the first specs: none is passed over.
 
+    An episode that is lost with the process or server that held it, while others live, is opened again: the same task
+    and seed, from the beginning. What was played of the lost one has no score and is no trace of the run.
+
     Args:
         policy: what plays; closed by its owner, not here.
         lane: where episodes are opened; closed by its owner too.
@@ -81,13 +87,14 @@ async def run(
         concurrency: how many are under way at once.
         limits: of each rollout.
         on_trace: gets each trace as its rollout ends, in that order; ``place`` of a trace is its position in ``specs``.
+        on_lost: gets what was played of each episode that was lost and is played again, its ``place`` as above.
         keep_traces: whether the result holds the traces; without, memory does not grow with the run.
 
     Raises:
         ConfigurationError: an episode cannot be opened as asked; the rollouts under way are cancelled.
     """
     concurrency = max(1, min(concurrency, operator.length_hint(specs, concurrency)))
-    return await _Run(policy, lane, specs, concurrency, limits, on_trace, keep_traces).run()
+    return await _Run(policy, lane, specs, concurrency, limits, on_trace, on_lost, keep_traces).run()
 
 
 class _Run:
@@ -101,9 +108,11 @@ class _Run:
         concurrency: int,
         limits: Limits | None,
         on_trace: Callable[[Trace], None] | None,
+        on_lost: Callable[[Trace], None] | None,
         keep_traces: bool,
     ) -> None:
         self.policy, self.lane, self.limits, self.on_trace = policy, lane, limits, on_trace
+        self.on_lost = on_lost
         self.concurrency, self.keep_traces = concurrency, keep_traces
         self.traces: dict[int, Trace] = {}
         self.begun = 0
@@ -133,22 +142,50 @@ class _Run:
     async def _work(self) -> None:
         for spec in self._waiting:
             place, self.begun = self.begun, self.begun + 1
-            await rollout(
-                self.policy,
-                self.lane,
-                environment=spec.environment,
-                task=spec.task,
-                split=spec.split,
-                index=spec.index,
-                seed=spec.seed,
-                config=spec.config,
-                limits=self.limits,
-                repeat=spec.repeat,
-                given=spec.given,
-                temperatures=spec.temperatures,
-                place=place,
-                on_end=self._record,
-            )
+            for attempt in range(1, LOST_AT_MOST + 1):
+                if await self._play(spec, place, last=attempt == LOST_AT_MOST):
+                    break
+
+    async def _play(self, spec: EpisodeSpec, place: int, *, last: bool) -> bool:
+        """Make a rollout; whether it was recorded: not where it lost its episode, unless this try is the last."""
+        recorded = True
+
+        def ended(trace: Trace) -> None:
+            nonlocal recorded
+            if last or not self._may_begin_anew(trace):
+                self._record(trace)
+                return
+            recorded = False
+            self._suspicion.set()
+            if self.on_lost is not None:
+                self.on_lost(trace)
+
+        await rollout(
+            self.policy,
+            self.lane,
+            environment=spec.environment,
+            task=spec.task,
+            split=spec.split,
+            index=spec.index,
+            seed=spec.seed,
+            config=spec.config,
+            limits=self.limits,
+            repeat=spec.repeat,
+            given=spec.given,
+            temperatures=spec.temperatures,
+            place=place,
+            on_end=ended,
+        )
+        return recorded
+
+    def _may_begin_anew(self, trace: Trace) -> bool:
+        """Whether a rollout only lost its episode, which may be opened again."""
+        if trace.error is None or trace.score is not None or self._gone is not None:
+            return False
+        kinds = {EpisodeLost.__name__}
+        if getattr(getattr(self.lane, "control", None), "several", False):
+            kinds.add(ServerUnavailable.__name__)
+        return trace.error.kind in kinds
 
     def _record(self, trace: Trace) -> None:
         if trace.stop_reason == StopReason.CANCELLED and self._gone is not None:

@@ -347,7 +347,7 @@ class LocalControl:
     async def status(self, token: str) -> EpisodeStatus:
         """Where the episode stands; also of one that has ended."""
         if (stone := self.episodes.tombstone(token)) is not None:
-            return EpisodeStatus(done=True, turns=0, stop_reason=None, ended=stone.reason)
+            return EpisodeStatus(done=True, turns=0, stop_reason=None, ended=stone.reason, lost=stone.lost)
         episode = self.episodes.get(token)
         return EpisodeStatus(episode.done, episode.turns, episode.stop_reason, episode.ended, episode.failure)
 

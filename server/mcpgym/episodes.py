@@ -21,6 +21,7 @@ from mcpgym.errors import (
     ConfigurationError,
     EpisodeEnded,
     EpisodeError,
+    EpisodeLost,
     McpgymError,
     ServerDraining,
     TooManyEpisodes,
@@ -43,6 +44,8 @@ MAX_CONFIGURATIONS = 64
 MAX_TOOL_THREADS = 256
 STOOD_STILL_SECONDS = 1.0
 """A pause of the whole process (a stopped container, a blocked event loop) beyond which it counts for no idleness."""
+WITH_SERVER = "closed with the server"
+WITH_PROCESS = "lost, because the process that held it died"
 RESET_SECONDS = 120.0
 """Seconds an environment has to begin an episode."""
 
@@ -91,6 +94,11 @@ class Tombstone:
 
     environment: Environment[Any, Any, Any]
     reason: str
+
+    @property
+    def lost(self) -> bool:
+        """Whether it did not end for a reason of its own: its task may be opened again, elsewhere."""
+        return self.reason in (WITH_SERVER, WITH_PROCESS)
 
 
 class Episodes:
@@ -206,7 +214,7 @@ class Episodes:
         finally:
             self._opening.remove(environment)
         if self._closings != closings:
-            await episode.end("closed with the server")
+            await episode.end(WITH_SERVER)
             raise EpisodeEnded("the server was closed while this episode began")
         episode.max_turns = max_turns
         self._live[episode.token] = episode
@@ -257,13 +265,13 @@ class Episodes:
         """The live episode with this token.
 
         Raises:
-            EpisodeEnded: it was closed or expired.
+            EpisodeEnded: it was closed or expired; EpisodeLost where it ended with its server.
             UnknownEpisodeError: there never was one.
         """
         if (episode := self._live.get(token)) is not None:
             return episode
         if (stone := self._tombstones.get(token)) is not None:
-            raise EpisodeEnded(f"this episode has ended: {stone.reason}")
+            raise (EpisodeLost if stone.lost else EpisodeEnded)(f"this episode has ended: {stone.reason}")
         raise UnknownEpisodeError("no episode has this token")
 
     def tombstone(self, token: str) -> Tombstone | None:
@@ -344,7 +352,7 @@ class Episodes:
 
     async def close_all(self) -> None:
         """End every episode, side by side: one that does not let go keeps no other's call waiting."""
-        await asyncio.gather(*(self.close(token, "closed with the server") for token in list(self._live)))
+        await asyncio.gather(*(self.close(token, WITH_SERVER) for token in list(self._live)))
 
     async def aclose(self) -> None:
         """End every episode and shut the environments down."""

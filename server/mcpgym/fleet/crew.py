@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from mcpgym.control import Load, OpenedEpisode
-from mcpgym.episodes import MAX_TOMBSTONES, Episodes
+from mcpgym.episodes import MAX_TOMBSTONES, WITH_PROCESS, Episodes
 from mcpgym.errors import EpisodeLost, ServerUnavailable, UnknownEpisodeError
 from mcpgym.fleet.members import Member
-from mcpgym.fleet.pool import Pool
+from mcpgym.fleet.pool import ENDED, Pool
 from mcpgym.fleet.workers import Worker
 from mcpgym.names import name_in
 
-LOST = "lost, because the process that held it died"
-CLOSED = "closed with the server"
 FATE_SECONDS = 2.0
 """How long it may take until a worker that stopped answering is known to be dead."""
 
@@ -77,13 +75,13 @@ class Crew(Pool):
             raise UnknownEpisodeError("no episode has this token")
         if worker.member.gone:
             stone = self.graves.tombstone(token)
-            raise EpisodeLost(f"this episode has ended: {stone.reason if stone is not None else LOST}")
+            raise EpisodeLost(f"{ENDED}{stone.reason if stone is not None else WITH_PROCESS}")
         return worker.member
 
     async def _lost(self, member: Member, error: ServerUnavailable) -> EpisodeLost:
         await self._workers[member.name].has_ended(FATE_SECONDS)
         if member.gone:
-            return EpisodeLost(f"this episode has ended: {LOST}")
+            return EpisodeLost(f"{ENDED}{WITH_PROCESS}")
         return await super()._lost(member, error)
 
     async def _must_answer(self) -> None:

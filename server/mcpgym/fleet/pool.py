@@ -29,6 +29,7 @@ from mcpgym.rewards import Score
 
 LOOK_SECONDS = 1.0
 """How often each server is asked how much it has to do."""
+ENDED = "this episode has ended: "
 MAX_KNOWN = 200_000
 """How many episodes a pool remembers the servers of."""
 
@@ -41,6 +42,9 @@ class Pool:
 
     Use it within one event loop, and :meth:`aclose` it there, which closes its members' connections.
     """
+
+    several = True
+    """Whether what one server lost may be opened again on another."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = list(members)
@@ -150,7 +154,8 @@ class Pool:
             async with self._server_of(token) as control:
                 return await control.status(token)
         except EpisodeLost as error:
-            return EpisodeStatus(done=True, turns=0, stop_reason=None, ended=str(error), lost=True)
+            why = str(error).removeprefix(ENDED)
+            return EpisodeStatus(done=True, turns=0, stop_reason=None, ended=why, lost=True)
         except UnknownEpisodeError:
             await self._must_answer()
             raise
@@ -217,12 +222,12 @@ class Pool:
         if member is None:
             raise UnknownEpisodeError("no episode has this token")
         if member.gone:
-            raise EpisodeLost(f"this episode was lost with its server, {member.name}")
+            raise EpisodeLost(f"{ENDED}lost with its server, {member.name}")
         return member
 
     async def _lost(self, member: Member, error: ServerUnavailable) -> EpisodeLost:
         """What to say of an episode whose server did not answer."""
-        return EpisodeLost(f"this episode was lost: {error}")
+        return EpisodeLost(f"{ENDED}lost with its server: {error}")
 
     @contextlib.asynccontextmanager
     async def _server_of(self, token: str) -> AsyncIterator[HttpControl]:

@@ -18,9 +18,9 @@ from mcpgym.control_plane.address import HAS_UNIX_SOCKETS, LONGEST_PATH
 from mcpgym.control_plane.app import control_app
 from mcpgym.control_plane.listeners import Listener, listen_tcp
 from mcpgym.control_plane.secret import configured_secret, new_secret, take_secret
-from mcpgym.episodes import Episodes
+from mcpgym.episodes import WITH_PROCESS, WITH_SERVER, Episodes
 from mcpgym.errors import ConfigurationError
-from mcpgym.fleet.crew import CLOSED, LOST, Crew
+from mcpgym.fleet.crew import Crew
 from mcpgym.fleet.front import Front
 from mcpgym.fleet.metrics import FleetMetrics
 from mcpgym.fleet.pool import LOOK_SECONDS
@@ -148,7 +148,7 @@ class Fleet:
         while True:
             began = time.monotonic()
             code = await worker.process.wait()
-            lost = self.crew.remove(worker, CLOSED if self._stopping else LOST)
+            lost = self.crew.remove(worker, WITH_SERVER if self._stopping else WITH_PROCESS)
             worker.settled()
             await worker.member.control.aclose()
             if self._stopping:

@@ -1,0 +1,59 @@
+"""The Ray cluster a command works with: one that runs, or one of its own on loopback for as long as it takes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from mcpgym.errors import ConfigurationError
+from mcpgym_clients.failures import UsageProblem
+
+NAMESPACE = "mcpgym"
+"""Where our actors have their names."""
+NO_RAY = "that needs Ray, which is not here: pip install 'mcpgym[ray]'"
+
+
+def needed_ray() -> Any:
+    """Ray, imported; it sends no statistics unless its own variable asks for them.
+
+    Raises:
+        UsageProblem: it is not installed.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise UsageProblem(f"{NO_RAY} ({error})") from None
+    return ray
+
+
+@contextlib.contextmanager
+def connected(address: str | None) -> Iterator[Any]:
+    """Ray, connected: to ``address``, else to what ``RAY_ADDRESS`` names, else to a cluster on this machine, else to
+    one that is started here on loopback and ends with this.
+
+    A process that is connected already (an actor, a test) stays so.
+
+    Raises:
+        UsageProblem: Ray is not installed.
+        ConfigurationError: nothing answers at the address.
+    """
+    ray = needed_ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    wanted = address or os.environ.get("RAY_ADDRESS")
+    options: dict[str, Any] = {"namespace": NAMESPACE, "logging_level": "warning", "log_to_driver": True}
+    try:
+        ray.init(address=wanted or "auto", **options)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        if wanted is not None:
+            raise ConfigurationError(f"no Ray cluster answers at {wanted}: {error}") from None
+        ray.init(include_dashboard=False, _node_ip_address="127.0.0.1", **options)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
