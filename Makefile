@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: $(VENV)/.installed
 	$(BIN)/mcpgym demo
 
-test: $(VENV)/.installed-dev $(VENV)/.older-sdk $(VENV)/.browser $(VENV)/.node
+test: $(VENV)/.installed-dev $(VENV)/.older-sdk $(VENV)/.verifiers $(VENV)/.browser $(VENV)/.node
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -65,6 +65,14 @@ $(VENV)/.older-sdk: tests/real_clients/older_sdk.txt | $(VENV)/.installed-dev
 	$(BIN)/python -m venv --without-pip --clear $(VENV)/older-sdk
 	$(subst --python $(BIN)/,--python $(VENV)/older-sdk/bin/,$(UV)) -r $< || \
 		$(BIN)/python -m pip --python $(VENV)/older-sdk/bin/python install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# verifiers, which wants an MCP SDK that ours is not, in a virtual environment of its own.
+$(VENV)/.verifiers: tests/clients/verifiers.txt | $(VENV)/.installed-dev
+	$(BIN)/python -m venv --without-pip --clear $(VENV)/verifiers
+	$(subst --python $(BIN)/,--python $(VENV)/verifiers/bin/,$(UV)) -r $< || \
+		$(BIN)/python -m pip --python $(VENV)/verifiers/bin/python install --quiet --disable-pip-version-check -r $<
+	PYTHONDONTWRITEBYTECODE= $(VENV)/verifiers/bin/python -c 'import verifiers.v1.cli.eval.main'  # compiles what it uses
 	touch $@
 
 clean:

@@ -18,9 +18,14 @@ from aiohttp import web
 FREE = re.compile(r"free (\d(?: \d)*)")
 
 
-def answer(messages: Sequence[Mapping[str, Any]], tool: str = "play") -> dict[str, Any]:
+CAREFUL = "careful"
+"""The model that writes no broken JSON: Inspect reads that in a way of its own."""
+
+
+def answer(messages: Sequence[Mapping[str, Any]], tool: str = "play", *, careful: bool = False) -> dict[str, Any]:
     """The next assistant message."""
     read = [text(one["content"]) for one in messages if one["role"] in ("user", "tool")]
+    read = [one.removeprefix("Error:").strip() for one in read]  # as Inspect writes before what is an error
     turn = sum(one["role"] == "assistant" for one in messages)
     drawn = zlib.crc32("\n".join(read).encode())
     thought = "" if drawn % 7 == 0 else "<think>Here it may go well.</think>"
@@ -30,12 +35,21 @@ def answer(messages: Sequence[Mapping[str, Any]], tool: str = "play") -> dict[st
     cells = [drawn % 9 if not free or drawn % 11 == 0 else free[drawn % len(free)]]
     if len(free) > 5 and drawn % 5 == 0:
         cells.append(free[(drawn // 5) % len(free)])
-    written = ['{"position": ' if drawn % 29 == 0 else json.dumps({"position": cell}) for cell in cells]
+    written = ['{"position": ' if drawn % 29 == 0 and not careful else json.dumps({"position": cell}) for cell in cells]
     calls = [
         {"id": f"call_{turn}_{place}", "type": "function", "function": {"name": tool, "arguments": arguments}}
         for place, arguments in enumerate(written)
     ]
     return {"role": "assistant", "content": thought, "tool_calls": calls}
+
+
+def words(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The next assistant message where there is nothing to call: an answer that is sometimes right, and never alike."""
+    asked = "\n".join(text(one["content"]) for one in messages if one["role"] == "user")
+    sums = re.findall(r"What is ([\d *+-]+)\?", asked)
+    drawn = zlib.crc32(asked.encode())
+    right = eval(sums[0]) if sums else 0  # digits and signs alone
+    return {"role": "assistant", "content": f"<answer>{right if drawn % 3 else drawn % 100}</answer>"}
 
 
 def text(content: Any) -> str:
@@ -50,7 +64,9 @@ async def policy_served() -> AsyncIterator[str]:
     async def complete(request: web.Request) -> web.Response:
         asked = await request.json()
         names = [tool["function"]["name"] for tool in asked.get("tools", [])]
-        message = answer(asked["messages"], names[0])
+        message = words(asked["messages"])
+        if names:
+            message = answer(asked["messages"], names[0], careful=asked["model"] == CAREFUL)
         finish = "tool_calls" if message.get("tool_calls") else "stop"
         choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}

@@ -8,11 +8,13 @@ of those, a call that is sent again is only the same call while its first try is
 from __future__ import annotations
 
 import secrets
+import ssl
 from contextlib import AsyncExitStack
+from functools import cache
 from typing import Any
 
 import verifiers.v1 as vf
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 from verifiers.v1.dialects.chat import message_to_wire
 from verifiers.v1.harnesses.utils.mcp import MCPConnection, mcp_content_to_chat_content
 
@@ -51,7 +53,9 @@ class EpisodeHarness(vf.Harness[EpisodeHarnessConfig]):
     ) -> vf.ProgramResult:
         """Play until the episode is over, the model makes no call, or verifiers takes no more turns."""
         async with AsyncExitStack() as stack:
-            model = await stack.enter_async_context(AsyncOpenAI(base_url=endpoint, api_key=secret, timeout=None))
+            http = DefaultAsyncHttpxClient(verify=certificates())
+            model = AsyncOpenAI(base_url=endpoint, api_key=secret, timeout=None, http_client=http)
+            await stack.enter_async_context(model)
             table = Table(self.config.tool_timeout)
             stack.push_async_callback(table.aclose)
             await table.open(mcp_urls)
@@ -126,6 +130,12 @@ class Table:
         """Close the connections."""
         for connection in self._connections:
             await connection.aclose()
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Whom to trust, read once: that takes longer than a whole game."""
+    return ssl.create_default_context()
 
 
 _TOO_MANY = (f"not run: a rollout may have {MOST_CALLS} tool calls", True, False)
