@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import json
 import os
 import signal
@@ -171,6 +172,7 @@ def test_it_is_found_by_name_and_described_without_being_started(folder: Path) -
     assert (made.version, made.max_turns, made.size("test"), made.schema_hash) == ("7", 6, 40, Toy.schema_hash)
     assert made.config_class.model_json_schema() == Toy.config_class.model_json_schema()
     assert home_of(added()["toy-box"]).running is None
+    assert getattr(importlib.import_module(type(made).__module__), type(made).__qualname__) is type(made)
     assert made.config_class.model_validate({"notes": "/etc/passwd"}).reaches() == ["notes=/etc/passwd"]
     random, other = Random(4), Random(4)
     turn = asyncio.run(made.reference_policies()["random"]([], random))  # type: ignore[arg-type]

@@ -144,6 +144,11 @@ def values_of(environment: Environment[Any, Any, Any], max_turns: int) -> Values
         return known
     tree = environment.game_tree()
     if tree is None:
+        if program := getattr(environment, "tree_elsewhere", ""):
+            raise ConfigurationError(
+                f"{environment.name} plays in a virtual environment of its own, and its game tree is there: use that "
+                f"one's mcpgym, {program}"
+            )
         raise ConfigurationError(
             f"{environment.name} cannot be certified: it gives no game tree (Environment.game_tree); "
             "only finite games of two players have one"

@@ -50,6 +50,7 @@ def about(environment: Environment[Any, Any, Any]) -> dict[str, Any]:
         "config_schema": cls.config_class.model_json_schema(),
         "policies": sorted(environment.reference_policies()),
         "has_app": cls.app is not Environment.app,
+        "responds": cls.respond is not Environment.respond,
         "has_tree": cls.game_tree is not Environment.game_tree,
         "file": None if file is None else _below(Path(file)),
     }  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -13,6 +12,7 @@ from typing import Any, ClassVar
 from mcpgym.apps import App
 from mcpgym.environment import Config, Environment, GameOutcome, ReferencePolicy
 from mcpgym.errors import ConfigurationError, UnknownNameError
+from mcpgym.isolated import ADDED
 from mcpgym.isolated.config import config_class_of
 from mcpgym.isolated.home import Home, child_of, home_of
 from mcpgym.isolated.process import Child
@@ -217,6 +217,11 @@ class IsolatedEnvironment(Environment[Task, IsolatedEpisode, Config]):
         """
         self.home.child()
 
+    @property
+    def tree_elsewhere(self) -> str:
+        """The mcpgym that has its game tree; empty where it has none at all."""
+        return str(self.home.record.folder / "bin" / "mcpgym") if self.about["has_tree"] else ""
+
     def checked_elsewhere(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """What ``check_environment`` finds there: ``findings``, ``notes``, ``episodes``."""
         given = {**self._place, "options": options}
@@ -232,7 +237,7 @@ def isolated_class(record: Record, name: str) -> type[IsolatedEnvironment]:
     home, about = home_of(record), record.environments[name]
     namespace = {
         "__module__": "mcpgym.isolated",
-        "__qualname__": re.sub(r"\W", "_", name),
+        "__qualname__": f"{ADDED}{name}",
         "__doc__": f"{name}, which plays in {record.folder}.",
         "home": home,
         "about": about,
@@ -242,6 +247,7 @@ def isolated_class(record: Record, name: str) -> type[IsolatedEnvironment]:
         **{key: about[key] for key in ("version", "description", "icon", "reproducible")},
         "splits": tuple(about["splits"]),
         **_parts(about),
+        **({} if about["responds"] else {"respond": Environment.respond}),  # some ask whether it is a method of its own
     }
     made: type[IsolatedEnvironment] = type("IsolatedEnvironment", (IsolatedEnvironment,), namespace)
     _classes[key] = made
