@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: $(VENV)/.installed
 	$(BIN)/mcpgym demo
 
-test: $(VENV)/.installed-dev $(VENV)/.older-sdk $(VENV)/.verifiers $(VENV)/.browser $(VENV)/.node
+test: $(VENV)/.installed-dev $(VENV)/.older-sdk $(VENV)/.verifiers $(VENV)/.browser $(VENV)/.nginx $(VENV)/.node
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -54,6 +54,11 @@ $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 # The viewer is tested in a browser: one that is there, or Debian's chromium.
 $(VENV)/.browser: | $(VENV)/bin/python
 	tests/install_browser.sh
+	touch $@
+
+# What deploy/ has for nginx is tried with it.
+$(VENV)/.nginx: | $(VENV)/bin/python
+	tests/install_nginx.sh
 	touch $@
 
 # Clients, conformance scenarios and packers that are written for Node.js; Node.js itself comes from a wheel.

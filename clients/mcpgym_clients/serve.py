@@ -228,8 +228,6 @@ def _refuse_contradictions(options: ServeOptions) -> None:
     alone = {"--control-socket": options.control_socket, "--public-url": options.public_url, "--name": options.name}
     if options.ray and (odd := [name for name, value in alone.items() if value]):
         raise UsageProblem(f"{odd[0]} is of one server; those on Ray have names and addresses of their own")
-    if options.name and options.workers > 1:
-        raise UsageProblem("--name is of one process; with --workers each has a name of its own")
     if options.public_url is not None and not options.public_url.startswith(("http://", "https://")):
         raise UsageProblem(
             f"--public-url {options.public_url}: what players call this server, with http:// or https://"

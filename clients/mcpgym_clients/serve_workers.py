@@ -34,7 +34,7 @@ def serve_by_workers(options: ServeOptions, environments: Episodes, shared: dict
     command = WorkerCommand(
         [sys.executable, "-m", "mcpgym_clients.serve_workers"], {"options": _OPTIONS.dump_python(told, mode="json")}
     )
-    return run_fleet(environments, command, options.workers, drain_seconds=drain, **shared)
+    return run_fleet(environments, command, options.workers, drain_seconds=drain, name=options.name, **shared)
 
 
 def work() -> int:

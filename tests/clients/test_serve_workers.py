@@ -23,7 +23,7 @@ def test_several_workers_are_used_as_one_server_is(tmp_path: Path, process: Call
     front = subprocess.Popen(
         [
             *(sys.executable, "-m", "mcpgym_clients", "serve", "tic-tac-toe", "--workers", "2", "--port", "0"),
-            *("--config", "max_turns=7", "--log-format", "json", "--max-episodes", "50"),
+            *("--config", "max_turns=7", "--log-format", "json", "--max-episodes", "50", "--name", "pod-0"),
         ],
         stderr=subprocess.PIPE, text=True, cwd=tmp_path, env={**os.environ, **variables},
     )  # fmt: skip
@@ -64,8 +64,8 @@ def test_what_cannot_be_is_said(command: Callable) -> None:
     code, _, said = command("serve", "tic-tac-toe", "--workers", "3", "--max-episodes", "2", "--port", "0")
     assert code == 2
     assert "3 workers cannot share a cap of 2 episodes" in said
-    code, _, said = command("serve", "tic-tac-toe", "--workers", "2", "--name", "a", "--port", "0")
-    assert (code, "--name is of one process" in said) == (2, True)
+    code, _, said = command("serve", "tic-tac-toe", "--workers", "2", "--name", "a.b", "--port", "0")
+    assert (code, "'a.b' is none" in said) == (2, True)
     code, _, said = command("serve", "tic-tac-toe", "--stdio", "--workers", "2")
     assert (code, "--workers belongs to HTTP" in said) == (2, True)
     code, _, said = command("serve", "tic-tac-toe", "--name", "A_B", "--port", "0")

@@ -26,6 +26,7 @@ from mcpgym.fleet.metrics import FleetMetrics
 from mcpgym.fleet.pool import LOOK_SECONDS
 from mcpgym.fleet.relay import Relay
 from mcpgym.fleet.workers import Orders, Worker
+from mcpgym.names import checked_name
 from mcpgym.serving import (
     Announced,
     allow_many_connections,
@@ -80,11 +81,14 @@ class FleetServing:
 class Fleet:
     """The life of ``count`` workers: started together, replaced when they die, and ended together."""
 
-    def __init__(self, crew: Crew, count: int, command: WorkerCommand, url: str, cap: int, folder: Path) -> None:
+    def __init__(
+        self, crew: Crew, count: int, command: WorkerCommand, url: str, cap: int, folder: Path, name: str = ""
+    ) -> None:
         if count > cap:
             raise ConfigurationError(f"{count} workers cannot share a cap of {cap} episodes: raise it (--max-episodes)")
         self.crew, self.count, self._command = crew, count, command
         self._url, self._cap, self._folder = url, cap, folder
+        self._prefix = f"{checked_name(name)}-w" if name else "w"
         self._names = 0
         self._lives: list[asyncio.Task[None]] = []
         self._now: dict[int, Worker] = {}
@@ -133,9 +137,9 @@ class Fleet:
 
     async def _start(self, slot: int) -> Worker:
         self._names += 1
-        name = f"w{self._names}"
+        name = f"{self._prefix}{self._names}"
         cap = self._cap // self.count + (slot < self._cap % self.count)
-        player, control = (str(self._folder / f"{name}.{kind}") for kind in ("player", "control"))
+        player, control = (str(self._folder / f"w{self._names}.{kind}") for kind in ("player", "control"))
         orders = Orders(name, player, control, new_secret(), self._url, cap, self._command.what)
         worker = await Worker.start(self._command.command, slot, orders)
         self._now[slot] = worker
@@ -191,6 +195,7 @@ async def fleet_serving(
     public_url: str | None = None,
     bare: bool = True,
     signer: Signer | None = None,
+    name: str = "",
 ) -> AsyncIterator[FleetServing]:
     """Serve by ``workers`` processes behind one players' port and one control plane; they answer when it yields.
 
@@ -208,6 +213,7 @@ async def fleet_serving(
         public_url: what players call it where that differs.
         bare: whether players may start episodes themselves.
         signer: what is announced as signing scores; the workers sign.
+        name: this fleet's among others: its workers' names begin with it.
 
     Raises:
         ConfigurationError: an address is taken or cannot be, or a worker does not come up.
@@ -225,7 +231,7 @@ async def fleet_serving(
         crew = Crew(graves)
         stack.push_async_callback(graves.aclose)
         url = (public_url or player.url).rstrip("/")
-        fleet = Fleet(crew, workers, command, url, graves.limits.live, folder)
+        fleet = Fleet(crew, workers, command, url, graves.limits.live, folder, name)
         stack.push_async_callback(fleet.aclose)
         await fleet.begin()
         grave_app = player_app(graves, allowed_hosts=[*allowed_hosts, *own_names(host)], bare=False)
