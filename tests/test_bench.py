@@ -26,17 +26,17 @@ def test_the_benchmark_measures_every_lane(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_training_benchmark_measures_both_sides(tmp_path: Path) -> None:
-    pytest.importorskip("trl", reason="TRL is in the extra bench")
     figures = tmp_path / "figures.json"
     command = [sys.executable, "-m", "tests.bench.training", "--quick", "--json", str(figures)]
     done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=590)
     assert done.returncode == 0, done.stderr
     made = json.loads(figures.read_text())
     games, step = made["games"], made["step"]
-    for who in ("ours", "ours_all_tokens", "trl"):
+    for who in ("ours", "ours_all_tokens", "trl_rollouts", "trl"):
         assert step[who]["seconds"] > step[who]["playing"] > 0 < step[who]["learning"], who
         assert step[who]["turns"] >= games, who
-    assert step["ours_all_tokens"]["trained_tokens"] >= 2 * games <= step["trl"]["trained_tokens"]
+    for who in ("ours_all_tokens", "trl_rollouts", "trl"):
+        assert step[who]["trained_tokens"] >= 2 * games, who
     assert step["trl"]["generating"] < step["trl"]["playing"]
     for who in ("ours", "trl"):
         ends = step["played"][who]

@@ -92,9 +92,18 @@ def _step(sides: Any, games: int) -> dict[str, Any]:
         "turns": middle(step.turns for step in sides.theirs),
         "trained_tokens": middle(step.tokens for step in sides.theirs),
     }
+    rollouts = {
+        "seconds": middle(step.total for step in sides.rollouts),
+        "playing": middle(step.playing for step in sides.rollouts),
+        "learning": middle(step.total - step.playing for step in sides.rollouts),
+        "turns": middle(step.turns * games for step in sides.rollouts),
+        "trained_tokens": middle(step.tokens for step in sides.rollouts),
+        "ratio": middle(their.total / step.total for step, their in zip(sides.rollouts, sides.theirs, strict=True)),
+    }
     played = {"ours": dict(ends), "trl": dict(their_ends), "ours_calls": calls, "trl_calls": their_calls}
     played |= {"trl_calls_after_the_end": sides.played.late}
-    return {"ours": ours(sides.ours), "ours_all_tokens": ours(sides.everything), "trl": theirs, "played": played}
+    mine = {"ours": ours(sides.ours), "ours_all_tokens": ours(sides.everything), "trl_rollouts": rollouts}
+    return {**mine, "trl": theirs, "played": played}
 
 
 def report(console: Console, made: dict[str, Any]) -> None:
@@ -103,7 +112,12 @@ def report(console: Console, made: dict[str, Any]) -> None:
     table = Table(title=f"One training step: {made['games']} games and an update", title_justify="left")
     for heading in ("who", "CPU s", "playing", "learning", "turns", "trained", "TRL / this"):
         table.add_column(heading, justify="left" if heading == "who" else "right")
-    names = {"ours": "mcpgym", "ours_all_tokens": "mcpgym, all tokens", "trl": "TRL"}
+    names = {
+        "ours": "mcpgym",
+        "ours_all_tokens": "mcpgym, all tokens",
+        "trl_rollouts": "TRL, our rollouts",
+        "trl": "TRL",
+    }
     for key, name in names.items():
         row = step[key]
         parts = [f"{row[part]:.2f}" for part in ("seconds", "playing", "learning")]

@@ -1,4 +1,4 @@
-"""One training step, ours and TRL's in turn: the same games to play, the same model to begin with."""
+"""One training step, ours, TRL's, and TRL's over our rollouts, in turn: the same games, the same model at first."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.bench.trl_rollouts import RolloutsSide
 from tests.bench.trl_side import Played, TrlSide, TrlStep
 from tests.bench.warmed_up import NAME, load
 
@@ -36,12 +37,24 @@ class OurStep:
 
 
 @dataclass(frozen=True)
+class RolloutsStep:
+    """CPU seconds of one step of TRL over our rollouts and of its part that plays, trained tokens, turns a game."""
+
+    total: float
+    playing: float
+    tokens: int
+    turns: float
+
+
+@dataclass(frozen=True)
 class Sides:
-    """The steps of each side, the first left out; ``everything`` is our step when each sampled token is trained on."""
+    """The steps of each side, the first left out; ``everything`` is our step when each sampled token is trained on,
+    ``rollouts`` is TRL over our rollouts."""
 
     ours: Sequence[OurStep]
     everything: Sequence[OurStep]
     theirs: Sequence[TrlStep]
+    rollouts: Sequence[RolloutsStep]
     played: Played
 
 
@@ -128,11 +141,17 @@ def compare(path: Path, folder: Path, groups: int, size: int, rounds: int) -> Si
     all_of_it = {**rl, "advantage": "rollout", "train_without_signal": True}
     everything = OurSide(path, folder / "everything", all_of_it, rounds + 1)
     firsts = [specs(ours.rl, step)[::size] for step in range(rounds + 1)]  # TRL wants its tasks beforehand
+    rollouts = RolloutsSide(path, folder / "rollouts", rl, rounds + 1)
     theirs = TrlSide(path, folder / "trl", ours.rl, firsts)
 
     def before_step() -> None:
         ours.step()
         everything.step()
+        rollouts.step()
 
     theirs.run(before_step)
-    return Sides(ours.steps[1:], everything.steps[1:], theirs.steps[1:], theirs.played)
+    steps = [
+        RolloutsStep(total, row["sampling_seconds"], tokens, row["turns"])
+        for total, row, tokens in zip(rollouts.seconds, rollouts.rows, rollouts.tokens, strict=True)
+    ]
+    return Sides(ours.steps[1:], everything.steps[1:], theirs.steps[1:], steps[1:], theirs.played)

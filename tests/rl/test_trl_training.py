@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 from trl_toys import begun, recipe
 
 from mcpgym_clients.cli import main
+from mcpgym_rl.traces import read_traces
 from mcpgym_rl.training.guards import TrainingStopped
 from mcpgym_rl.training.metrics import read_metrics
-from mcpgym_rl.traces import read_traces
 from mcpgym_rl.trl.pipeline import TrlPipeline
 
 trl = pytest.importorskip("trl")
@@ -95,7 +95,7 @@ def test_case_22_ids_that_were_not_sampled_in_this_batch_are_not_trained_on(
 
     def other(self: Rollouts, prompts: list[str], trainer: Any) -> dict[str, Any]:
         made = real(self, prompts, trainer)
-        made["completion_ids"][0] = made["completion_ids"][0][:-1] + [3]  # as a tokenizer would that saw the text
+        made["completion_ids"][0] = [*made["completion_ids"][0][:-1], 3]  # as a tokenizer would that saw the text
         return made
 
     monkeypatch.setattr(Rollouts, "__call__", other)
@@ -134,7 +134,9 @@ def test_a_batch_without_a_signal_leaves_the_weights_as_they_are(
 
     monkeypatch.setattr(rollouts.Rollouts, "_played", played)
     first = rollouts.reward_of
-    monkeypatch.setattr(rollouts, "reward_of", lambda trace, rewards: first(trace, rewards) if len(batches) < 2 else 0.1)
+    monkeypatch.setattr(
+        rollouts, "reward_of", lambda trace, rewards: first(trace, rewards) if len(batches) < 2 else 0.1
+    )
     run = begun(warm, tmp_path / "run")
     TrlPipeline(recipe(steps=3, groups=4, group_size=6, schedule="constant"), run).run()
     after = {int(path.name[11:]): load_file(path / "model.safetensors") for path in (run / "rl").glob("checkpoint-*")}
