@@ -59,7 +59,7 @@ def command(what: Any, name: str, parent: Any) -> Iterator[str]:
     yield f"### {name}\n\n{_prose(what.help or '')}\n\n```text\n{usage}\n```\n\n"
     records = [record for item in what.params if (record := item.get_help_record(context)) is not None]
     if records:
-        yield table(["option", "what it does", "default and bounds"], [_row(*record) for record in records]) + "\n"
+        yield table(["option", "what it does"], [_row(*record) for record in records]) + "\n"
     if what.epilog:
         yield _prose(what.epilog) + "\n\n"
     for below in getattr(what, "commands", {}).values():
@@ -70,8 +70,10 @@ def command(what: Any, name: str, parent: Any) -> Iterator[str]:
 def _row(names: str, text: str) -> list[str]:
     """An option's line: its names, its help, and what typer adds to that in brackets."""
     found = BOUNDS.search(text)
-    bounds = "" if found is None else f"`{found['bounds'].removeprefix('default: ')}`"
-    return [f"`{names}`", _prose(text[: found.start()] if found else text), bounds.replace("; ", "`, `")]
+    if found is None:
+        return [f"`{names}`", _prose(text)]
+    bounds = found["bounds"].replace("default: ", "default ").replace("; ", ", ")
+    return [f"`{names}`", f"{_prose(text[: found.start()])} ({_prose(bounds)})"]
 
 
 def _prose(text: str) -> str:

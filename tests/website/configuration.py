@@ -16,7 +16,7 @@ from mcpgym_clients.cards.tables import prose, table
 from mcpgym_rl.training.recipe import Recipe
 
 Schema = Mapping[str, Any]
-COLUMNS = ["field", "type", "default", "bounds", "what it is"]
+COLUMNS = ["field", "default", "what it is"]
 NO_DEFAULT, UNSET = object(), "unset"
 BOUNDS = {
     "exclusiveMinimum": "> {}", "minimum": "≥ {}", "exclusiveMaximum": "< {}", "maximum": "≤ {}",
@@ -82,7 +82,7 @@ def section(schema: Schema, definitions: Schema, path: str, defaults: Schema) ->
         if inner is None:
             rows.append(_row(name, field, default, definitions))
         elif field.get("type") == "array":
-            rows.append([f"`[[{name}]]`", "tables", "none", "", f"{_prose(field.get('description', ''))} As `[rl]`."])
+            rows.append([f"`[[{name}]]`<br>tables", "none", f"{_prose(field.get('description', ''))} As `[rl]`."])
         else:
             below.append((f"{path}.{name}" if path else name, inner, default if isinstance(default, dict) else {}))
     if rows:
@@ -105,7 +105,8 @@ def _table(field: Schema, definitions: Schema) -> Schema | None:
 
 def _row(name: str, field: Schema, default: object, definitions: Schema) -> list[str]:
     shown = "required" if default is NO_DEFAULT else UNSET if default is None else f"`{_value(default)}`"
-    return [f"`{name}`", _kind(field, definitions), shown, _bounds(field), _prose(field.get("description", ""))]
+    takes = ", ".join(filter(None, (_kind(field, definitions), _bounds(field))))
+    return [f"`{name}`<br>{takes}", shown, _prose(field.get("description", ""))]
 
 
 def _value(value: object) -> str:

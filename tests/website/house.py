@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
+from functools import cache
 from pathlib import Path
 from textwrap import wrap
 
@@ -34,6 +35,7 @@ ASKED = ("environments", "tasks", "open", "step", "status", "score", "calls", "c
 SECRET = ("!state, seed, answer, rewards:", "!in the answer of no tool")
 
 
+@cache
 def imports() -> set[tuple[str, str]]:
     """Which folder's code imports which other folder's."""
     found = set()

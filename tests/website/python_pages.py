@@ -31,6 +31,8 @@ PAGES: dict[str, tuple[str, str, dict[str, tuple[str, ...] | None]]] = {
             "mcpgym_environments.folding": None,
             "mcpgym_environments.enumeration": None,
             "mcpgym_environments.tic_tac_toe": None,
+            "mcpgym_environments.tic_tac_toe.engine": None,
+            "mcpgym_environments.tic_tac_toe.opponent": ("reply",),
             "mcpgym_environments.wiki_search": None,
             "mcpgym_environments.python_sandbox": None,
             "mcpgym_environments.python_sandbox.problems.problem": None,

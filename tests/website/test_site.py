@@ -3,17 +3,14 @@ documents say."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser, LexborNode
-from tests.website import commands, links
+from tests.website import commands, links, pictures
 from tests.website.made import MADE
 
 ROOT = Path(__file__).parents[2]
@@ -27,11 +24,7 @@ pytestmark = pytest.mark.slow
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built strictly."""
     folder = tmp_path_factory.mktemp("site").resolve()
-    built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)],
-        cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert (built.returncode, built.stdout, built.stderr) == (0, "", "")
+    pictures.build(folder)
     return folder
 
 
@@ -86,9 +79,34 @@ def test_what_the_documents_import_is_in_the_reference(site: Path) -> None:
         if name.strip()
     }
     assert len(used) > 20
-    assert sorted(used - known) == []
+    assert sorted(used - known) == [], "give them a place in tests/website/python_pages.py"
 
 
 def test_every_command_has_a_place(site: Path) -> None:
     """A command that no subject names stands under the last heading, where nobody looks."""
-    assert commands.OTHERS not in (site / "reference" / "commands.html").read_text("utf-8")
+    shown = (site / "reference" / "commands.html").read_text("utf-8")
+    assert commands.OTHERS not in shown, "give it a subject in tests/website/commands.py"
+
+
+def test_in_a_browser(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a phone too: no error, nothing from elsewhere, nothing wider than the window; it can be searched."""
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "clients"))
+    from viewer_runs import browser, errors_on
+
+    with pictures.served(site) as url, browser() as chromium:
+        for place, (width, height), scheme in pictures.PICTURES.values():
+            page = chromium.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+            wrong, asked = errors_on(page), list[str]()
+            page.on("request", lambda request, asked=asked: asked.append(request.url))
+            assert len(pictures.take(page, f"{url}/{place}", tmp_path / "picture.png")) > 10_000
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert [address for address in asked if not address.startswith((url, "data:"))] == []
+            if width > 1000:
+                page.locator(".md-search__input").fill("certificate")
+                page.locator(".md-search-result__link").first.wait_for()
+                assert page.locator(".md-search-result__link[href*=certificates]").count() > 0
+            if place == "index.html":
+                copied = "code => { code.setAttribute('data-md-copying', ''); return code.innerText }"
+                assert page.locator(".highlight code").first.evaluate(copied).startswith("mcpgym eval")
+            assert wrong == []
+            page.close()
