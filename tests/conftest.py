@@ -5,6 +5,7 @@ With several workers the longest begin first; ``ordering.py`` says how, and how 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -18,6 +19,7 @@ import ordering
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so do runners start us that work in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes are started: each would compile all it imports
+gc.disable()  # until all tests are collected: until then next to nothing is thrown away
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,6 +34,12 @@ def data_home() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-seconds", action="store_true", help="write to tests/seconds.txt how long units took")
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of tests and all that they import consist of is looked through by no collection of garbage."""
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from mcpgym_clients.starting import starting
@@ -12,7 +13,10 @@ def main() -> int:
     starting()
     from mcpgym_clients.cli import main as command_line
 
-    return command_line()
+    try:
+        return command_line()
+    finally:
+        gc.freeze()  # Python's last collection would take a third of a second, and the system takes all back anyway
 
 
 if __name__ == "__main__":

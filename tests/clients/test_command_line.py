@@ -308,3 +308,19 @@ def test_check_fails_what_breaks_it_and_names_the_fix(process: Callable, tmp_pat
     assert "outside its range" in done.stdout
     assert "fix:" in done.stdout
     assert done.stderr.splitlines()[-1].startswith("error: leaky breaks its contract")
+
+
+def test_a_command_ends_without_a_last_collection_of_garbage_and_loses_nothing_by_it(tmp_path: Path) -> None:
+    code = (
+        "import atexit, gc, sys\n"
+        "atexit.register(lambda: print('frozen', gc.get_freeze_count() > 1000))\n"
+        "from mcpgym_clients.__main__ import main\n"
+        "sys.argv = ['mcpgym', 'connect', 'json', 'tic-tac-toe']\n"
+        "print('code', main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", cwd=tmp_path, timeout=60
+    )
+    assert done.stderr == ""
+    assert done.stdout.endswith("code 0\nfrozen True\n")
+    assert '"tic-tac-toe"' in done.stdout
