@@ -151,6 +151,7 @@ def test_the_rate_limit_is_kept_and_bounds_how_many_play_at_once(command: Callab
     assert "--rate-limit 600" in run["command"]
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_retries_are_the_users(command: Callable, tmp_path: Path) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))

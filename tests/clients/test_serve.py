@@ -369,8 +369,8 @@ def test_case_10_stdio_ends_with_its_input_and_on_a_signal(tmp_path: Path) -> No
             process.stdin.close()
         else:
             process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) in (0, 130)
-        assert time.monotonic() - started < 5
+        assert process.wait(timeout=30) in (0, 130)
+        assert time.monotonic() - started < 12
         assert b"Traceback" not in (process.stderr.read() if process.stderr else b"")
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None and not stream.closed:

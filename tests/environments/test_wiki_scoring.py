@@ -486,18 +486,18 @@ def test_two_guesses_are_never_right(one: Answer, two: Answer) -> None:
 )
 def test_huge_submissions_cost_microseconds(submitted: str) -> None:
     answers = [PARIS, number(3, "km"), DateAnswer(1876), names("Rome", "Oslo"), UNANSWERABLE, YesNoAnswer(True)]
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(100):
         assert not any(judge(answer, submitted).correct for answer in answers)
-    assert (time.perf_counter() - started) / 600 < 100e-6
+    assert (time.process_time() - started) / 600 < 100e-6
 
 
 def test_the_longest_lists_of_guesses_are_quick_to_refuse() -> None:
     items = ListAnswer(tuple(EntityAnswer("a") for _ in range(20)))
-    started = time.perf_counter()
+    started = time.process_time()
     assert not judge(items, ",".join("a" * 99)).correct
     assert judge(items, ", ".join("a" * 20)).correct
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_unit_conversion_agrees_with_pint() -> None:

@@ -309,7 +309,7 @@ def test_case_11_a_call_cancelled_over_mcp_is_cancelled_in_the_environment(clien
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert time.monotonic() - started < 3
+            assert time.monotonic() - started < 12
             assert len(server.episodes) == 0
             await lane.aclose()
         left = asyncio.all_tasks() - {asyncio.current_task()}

@@ -23,6 +23,7 @@ from mcpgym.errors import ConfigurationError, McpgymError, ServerUnavailable
 from mcpgym.serving import serving
 
 HERE = Path(__file__).parent
+pytestmark = pytest.mark.flaky(reruns=1)  # nearly all of these measure how soon something is told
 SERVE = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -182,7 +182,7 @@ def test_a_class_can_be_named_without_a_package(monkeypatch, tmp_path):
 
 
 def test_an_unknown_name_of_a_megabyte_is_refused_at_once_and_not_repeated():
-    started = time.perf_counter()
+    started = time.process_time()
     message = str(UnknownNameError("task", "train-" * 200_000, [f"train-{i}" for i in range(20)]))
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.5
     assert len(message) < 600

@@ -256,7 +256,7 @@ def test_an_unreachable_backend_holds_nothing_up_at_the_end(
             pass
         began = time.monotonic()
         settings.end(0.3)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 6
 
 
 @given(st.lists(st.floats(0, 200_000), max_size=50))

@@ -39,6 +39,7 @@ async def opened(episodes: Episodes) -> Episode:
     return await episodes.open("ledger", split="train", index=0)
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 @LANES
 def test_a_call_whose_client_goes_away_is_cancelled_and_changes_nothing(era: str, fast_lane: bool) -> None:
     async def main() -> None:
@@ -126,6 +127,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
 @pytest.mark.parametrize("tool", ["add_slowly", "add_in_thread"])
 def test_case_8_a_client_killed_in_mid_call_leaves_the_server_and_the_episode_usable(mode: str, tool: str) -> None:
