@@ -95,6 +95,8 @@ def _box(box: Box) -> str:
     size = f'x="{box.x}" y="{box.y}" width="{box.width}" height="{box.height}"'
     shape = f'<rect class="{box.look}" {size} rx="9"/>'
     texts = []
+    if 24 + (len(box.lines) - 1) * LINE + 8 > box.height:
+        raise ValueError(f"{len(box.lines)} lines do not fit into a box {box.height} pixels high: {box.lines[0]!r}")
     for number, line in enumerate(box.lines):
         kind = "title" if number == 0 else {"`": "code", "!": "bad"}.get(line[:1], "dim")
         text = escape(line.lstrip("`!"))

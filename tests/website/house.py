@@ -7,10 +7,8 @@ what a player is answered and what a harness may ask: the names of both are the 
 from __future__ import annotations
 
 import ast
-import tomllib
 from functools import cache
 from pathlib import Path
-from textwrap import wrap
 
 from tests.website.drawing import Arrow, Box, Drawing
 
@@ -25,9 +23,9 @@ FOLDERS = {
 """Each package, and the folder that it is in."""
 WAYS = {
     ("clients", "rl"): [(230, 112), (230, 150)],
-    ("clients", "server"): [(60, 112), (60, 296)],
-    ("rl", "server"): [(230, 258), (230, 296)],
-    ("environments", "server"): [(530, 258), (530, 296)],
+    ("clients", "server"): [(60, 112), (60, 282)],
+    ("rl", "server"): [(230, 244), (230, 282)],
+    ("environments", "server"): [(530, 244), (530, 282)],
 }
 """Where the arrow between two packages runs: there is none that is not drawn here."""
 ASKED = ("environments", "tasks", "open", "step", "status", "score", "calls", "close")
@@ -50,15 +48,9 @@ def imports() -> set[tuple[str, str]]:
     return {(one, other) for one, other in found if one != other}
 
 
-def environments() -> list[str]:
-    """The bundled environments by name."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return list(project["entry-points"]["mcpgym.environments"])
-
-
 def packages() -> Drawing:
     """The four packages, yours, and which imports which."""
-    names = wrap(", ".join(environments()), 38, break_on_hyphens=False)
+    bundled = ["games, search, a sandbox, long texts;", "environments of other libraries"]
     command = ["the command: play, connect, evaluate,", "train, compare, look, scan, examine"]
     rollouts = ["rollouts, policies, traces,", "replay, training, certificates"]
     contract = [
@@ -67,14 +59,14 @@ def packages() -> Drawing:
     ]
     boxes = [
         Box(20, 20, 340, 92, ["clients", "`mcpgym_clients", *command]),
-        Box(100, 152, 260, 106, ["rl", "`mcpgym_rl", *rollouts]),
-        Box(380, 152, 300, 106, ["environments", "`mcpgym_environments", *names]),
-        Box(700, 152, 120, 106, ["yours", "a class,", "a package,", "or a server"], "ghost"),
-        Box(20, 298, 800, 92, ["server", "`mcpgym", *contract], "strong"),
+        Box(100, 152, 260, 92, ["rl", "`mcpgym_rl", *rollouts]),
+        Box(380, 152, 300, 92, ["environments", "`mcpgym_environments", *bundled]),
+        Box(700, 152, 120, 92, ["yours", "a class,", "a package,", "or a server"], "ghost"),
+        Box(20, 284, 800, 92, ["server", "`mcpgym", *contract], "strong"),
     ]
     arrows = [Arrow(WAYS[pair]) for pair in sorted(imports())]
-    arrows.append(Arrow([(760, 258), (760, 296)]))
-    return Drawing(840, 410, "clients import rl and server, rl and environments import server", [*boxes, *arrows])
+    arrows.append(Arrow([(760, 244), (760, 282)]))
+    return Drawing(840, 396, "clients import rl and server, rl and environments import server", [*boxes, *arrows])
 
 
 def who_sees_what() -> Drawing:

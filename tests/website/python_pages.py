@@ -69,6 +69,7 @@ PAGES: dict[str, tuple[str, str, dict[str, tuple[str, ...] | None]]] = {
             "mcpgym_rl.replay": None,
             "mcpgym_rl.certificate": None,
             "mcpgym_rl.collect": None,
+            "mcpgym_rl.trl": None,
             "mcpgym_rl.training.recipe": ("find_recipe", "make_recipe"),
             "mcpgym_rl.training.losses": None,
             "mcpgym_rl.training.advantages": None,
