@@ -50,8 +50,8 @@ def evaluate(
         typer.Option(
             "--policy",
             "-p",
-            help="random, expert, teacher:skill=S, local:MODEL, script:FILE, or an endpoint: openai:MODEL@BASE_URL, "
-            "openai-responses:MODEL (OPENAI_API_KEY), anthropic:MODEL (ANTHROPIC_API_KEY).",
+            help="random, expert, teacher:skill=S, local:MODEL, llama:MODEL, script:FILE, or an endpoint: "
+            "openai:MODEL@BASE_URL, openai-responses:MODEL (OPENAI_API_KEY), anthropic:MODEL (ANTHROPIC_API_KEY).",
         ),
     ] = None,
     split: Annotated[str, typer.Option(help="The split to take tasks from.")] = "test",
@@ -158,12 +158,13 @@ def evaluate(
 
     work_begins()
 
-    given = {name for name in context.params if str(context.get_parameter_source(name)).endswith("COMMANDLINE")}
+    sources = {name: str(getattr(context.get_parameter_source(name), "name", "")) for name in context.params}
+    given = {name for name, source in sources.items() if source == "COMMANDLINE"}
     agent = None if agent == LOOP else agent
     nameless = agent is not None and agent.startswith("command:")  # its model may be its own affair
     if resume is None and (environment is None or (policy is None and not nameless)):
         raise UsageProblem("name an environment and a policy (mcpgym eval ENV --policy POLICY), or --resume FOLDER")
-    if agent is not None and "concurrency" not in given:
+    if agent is not None and sources["concurrency"] == "DEFAULT":
         concurrency = AGENTS_AT_ONCE
     options = EvalOptions(
         environment=environment or "",
@@ -201,7 +202,8 @@ def evaluate(
         ray_address=ray_address,
     )
     if resume is not None:
-        options = going_on(resume, options, given)
+        configured = {name for name, source in sources.items() if source in ("ENVIRONMENT", "DEFAULT_MAP")}
+        options = going_on(resume, options, given, configured)
     raise typer.Exit(run(options))
 
 

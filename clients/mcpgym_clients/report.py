@@ -12,7 +12,7 @@ from rich.text import Text
 from mcpgym.schema import schema_hash
 from mcpgym_clients.amounts import dollars
 from mcpgym_clients.console import escaped
-from mcpgym_rl.policies import asks_endpoint
+from mcpgym_rl.policies import asks_endpoint, default_mode
 
 
 def render(summary: Mapping[str, Any]) -> Group:
@@ -47,8 +47,9 @@ def notes(summary: Mapping[str, Any]) -> list[str]:
     calls = summary.get("tool_calls") or {"made": 1}  # a summary from before they were counted
     if scored and not any(calls.values()) and run.get("schema_hash") not in (None, schema_hash([])):
         said.append("no tool was ever called")
-        mode = (run.get("policy_options") or {}).get("mode", "native")
-        if asks_endpoint(str(run.get("policy"))) and mode != "guided":
+        policy = str(run.get("policy"))
+        mode = (run.get("policy_options") or {}).get("mode") or default_mode(policy)
+        if asks_endpoint(policy) and mode in ("native", "text"):
             said[-1] += ": can the model call any, and does the endpoint show them to it? Try --tool-mode guided"
     if scored > 1 and run.get("n") == 1:
         said.append("all episodes are of one task: the intervals tell nothing of others")

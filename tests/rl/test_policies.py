@@ -100,7 +100,7 @@ def test_sampling_keeps_every_bound_of_a_schema() -> None:
         (
             "expert",
             rl_toys.Chat(),
-            "no policy of chat 'expert': there is: anthropic:MODEL, local:PATH, openai-responses:MODEL, openai:MODEL",
+            "no policy of chat 'expert': there is: anthropic:MODEL, llama:MODEL, local:PATH, openai-responses:MODEL,",
         ),
         ("exprt", rl_toys.Counter(), "did you mean 'expert'"),
         ("expert", None, "would come with its environment, which is not installed here"),

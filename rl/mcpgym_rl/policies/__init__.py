@@ -1,5 +1,5 @@
-"""Policies by name: ``random``, ``expert``, ``teacher:skill=S``, ``script:FILE``, ``local:PATH``, and those that ask an
-endpoint: ``openai:MODEL@BASE_URL``, ``openai-responses:MODEL``, ``anthropic:MODEL``."""
+"""Policies by name: ``random``, ``expert``, ``teacher:skill=S``, ``script:FILE``, ``local:PATH``, ``llama:MODEL``, and
+those that ask an endpoint: ``openai:MODEL@BASE_URL``, ``openai-responses:MODEL``, ``anthropic:MODEL``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from mcpgym.errors import ConfigurationError, UnknownNameError
 from mcpgym_rl.policy import Policy
 
 if TYPE_CHECKING:
+    from mcpgym_rl.policies.chat_format import Mode
     from mcpgym_rl.policies.endpoint import EndpointPolicy
 
 ENDPOINTS = ("openai:MODEL@BASE_URL", "openai-responses:MODEL", "anthropic:MODEL")
 """The policies that ask an endpoint, as they are written."""
-_OTHERS = ("script:FILE", *ENDPOINTS, "local:PATH")
-_KINDS = ("script", "openai", "openai-responses", "anthropic", "random", "expert", "teacher", "local")
+_OTHERS = ("script:FILE", *ENDPOINTS, "local:PATH", "llama:MODEL")
+_KINDS = ("script", "openai", "openai-responses", "anthropic", "random", "expert", "teacher", "local", "llama")
 
 
 def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None, **options: Any) -> Policy:
@@ -27,7 +28,7 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
     ``script:FILE`` plays turns written down in a file; ``openai:MODEL@BASE_URL`` asks an OpenAI-compatible endpoint,
     ``openai-responses:MODEL`` the OpenAI Responses API and ``anthropic:MODEL`` the Anthropic Messages API, or with
     ``@BASE_URL`` an endpoint like them; ``local:PATH`` is a model directory on this machine, ``local:NAME`` a model
-    that the environment ships.
+    that the environment ships; ``llama:smollm2`` and ``llama:PATH.gguf`` are models of llama.cpp's on this machine.
 
     Args:
         spec: the policy, as above.
@@ -35,12 +36,17 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
         **options: for those that ask an endpoint, the fields of
             :class:`mcpgym_rl.policies.endpoint.EndpointOptions`, and for ``openai`` those of
             :class:`mcpgym_rl.policies.openai_chat.ChatOptions`; for ``local``, ``temperature`` (0 by default),
-            ``min_p``, ``max_tokens`` of a turn, ``rows``, ``device``; others take none.
+            ``min_p``, ``max_tokens`` of a turn, ``rows``, ``device``; for ``llama`` those of ``openai`` but
+            ``rate_limit``; others take none.
 
     Raises:
         ConfigurationError: there is no such policy, file or option; the message names what there is.
     """
     kind, colon, rest = spec.partition(":")
+    if kind == "llama" and colon:
+        from mcpgym_rl.llama_cpp.policy import make_llama_policy
+
+        return make_llama_policy(rest, options)
     if colon and asks_endpoint(spec):
         return _endpoint(kind).make(rest, options)
     if kind == "local" and colon:
@@ -49,7 +55,8 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
         return make_local_policy(rest, environment, options)
     if options:
         raise ConfigurationError(
-            f"only {', '.join(ENDPOINTS)} and local:PATH take {', '.join(options)}; the policy {spec!r} does not"
+            f"only {', '.join(ENDPOINTS)}, local:PATH and llama:MODEL take {', '.join(options)}; the policy {spec!r} "
+            "does not"
         )
     if kind == "script" and colon:
         from mcpgym_rl.policies.script import read_script
@@ -65,8 +72,13 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
 
 
 def asks_endpoint(spec: str) -> bool:
-    """Whether a policy asks an endpoint for its turns."""
-    return spec.partition(":")[0] in [written.partition(":")[0] for written in ENDPOINTS]
+    """Whether a policy asks an endpoint for its turns, be it one that it starts itself."""
+    return spec.partition(":")[0] in [written.partition(":")[0] for written in (*ENDPOINTS, "llama:MODEL")]
+
+
+def default_mode(spec: str) -> Mode | None:
+    """The tool mode of a policy that asks an endpoint, where nothing is said; None where it depends on the model."""
+    return None if spec.partition(":")[0] == "llama" else "native"
 
 
 def _endpoint(kind: str) -> type[EndpointPolicy]:
