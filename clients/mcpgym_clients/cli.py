@@ -14,6 +14,7 @@ import typer
 
 from mcpgym_clients import (
     bundling_commands,
+    config_commands,
     connecting_commands,
     environment_commands,
     evaluation_commands,
@@ -27,6 +28,7 @@ from mcpgym_clients import (
     viewing_commands,
 )
 from mcpgym_clients.command_options import Configuration, Index, SecretFile, Server, Split, TaskId
+from mcpgym_clients.configuring.command import ConfiguredCommand
 from mcpgym_clients.failures import FAILURE, INTERRUPTED, USAGE, UsageProblem, explain, fail
 from mcpgym_clients.starting import work_begins
 
@@ -37,6 +39,9 @@ class LogFormat(StrEnum):
     TEXT = "text"
     JSON = "json"
 
+
+CONFIG_FILE = "--config-file"
+"""The one option that goes before the command."""
 
 app = typer.Typer(
     name="mcpgym",
@@ -63,6 +68,10 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
     ] = False,
+    config_file: Annotated[
+        Path | None,
+        typer.Option(CONFIG_FILE, metavar="FILE.toml", help="Read this configuration, and no other file."),
+    ] = None,
 ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -306,6 +315,7 @@ def demo(
 
 for commands in (
     bundling_commands,
+    config_commands,
     connecting_commands,
     environment_commands,
     evaluation_commands,
@@ -320,13 +330,25 @@ for commands in (
     commands.register(app)
 
 
+def _let_be_configured(commands: typer.Typer) -> None:
+    """Have files and environment variables count for every command."""
+    for info in commands.registered_commands:
+        info.cls = ConfiguredCommand
+    for group in commands.registered_groups:
+        if group.name != "config" and group.typer_instance is not None:
+            _let_be_configured(group.typer_instance)
+
+
+_let_be_configured(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code. Mistakes of the user's end in one line, bugs of ours in a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a console that cannot show a character must not stop the work
             stream.reconfigure(errors=plain.NAME)
     words = _arguments(arguments)
-    command = typer.main.get_command(_with_options_of(words[0] if words else ""))
+    command = typer.main.get_command(_with_options_of(_command_named(words)))
     try:
         return int(command.main(words, prog_name="mcpgym", standalone_mode=False) or 0)
     except typer.Abort:
@@ -343,6 +365,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         fail(explained[0])
         return explained[1]
+
+
+def _command_named(words: Sequence[str]) -> str:
+    """The first word that is no option of ``mcpgym`` itself."""
+    left = iter(words)
+    for word in left:
+        if word == CONFIG_FILE:
+            next(left, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
 
 
 def _with_options_of(name: str) -> typer.Typer:
@@ -376,4 +409,6 @@ def _usage(error: Exception) -> str | None:
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "mcpgym"
     message = str(form()).strip()
+    if getattr(error, "option_name", None) == CONFIG_FILE:
+        message = f"{CONFIG_FILE} goes before the command: mcpgym {CONFIG_FILE} FILE {where.removeprefix('mcpgym ')} …"
     return f"{message}{'' if message.endswith(('.', '?', ')')) else '.'} See: {where} --help"

@@ -114,13 +114,20 @@ def read_run_file(folder: Path) -> RunFile:
         raise UsageProblem(f"--resume {folder}: {path} cannot be read: {error}") from None
 
 
-def going_on(folder: Path, typed: EvalOptions, given: Collection[str]) -> EvalOptions:
+def going_on(folder: Path, typed: EvalOptions, given: Collection[str], configured: Collection[str] = ()) -> EvalOptions:
     """The options of the run in ``folder``, with those of ``typed`` that were ``given`` and may be given anew.
+
+    Those that were ``configured`` by a file or a variable are left aside, which is said: a run goes on as it began.
+    Only where it had a password, which is not kept, is that taken from there.
 
     Raises:
         UsageProblem: there is no run, or an option would change what it is; the message says which.
     """
     there = read_run_file(folder).options
+    given = {
+        *given,
+        *(name for name in configured if _gives_password(getattr(typed, name, None), getattr(there, name))),
+    }
     wrong = []
     changed: dict[str, Any] = {"resume": folder}
     for name in sorted(set(given) - {"resume"}):
@@ -141,12 +148,25 @@ def going_on(folder: Path, typed: EvalOptions, given: Collection[str]) -> EvalOp
     if wrong:
         raise UsageProblem(f"--resume {folder}: {'; '.join(wrong)}: leave it out, or start another run")
     options = replace(there, **changed)
+    aside = [name for name in sorted({*configured} - {*given}) if name not in _NOT_KEPT | {"config"}]
+    if aside := [name for name in aside if _differs(getattr(typed, name), getattr(options, name))]:
+        names = ", ".join(map(_option, aside))
+        warn(f"--resume goes on with what the run began with; left aside, as it is not of this command line: {names}")
     for name in ("policy", "server"):
         if HIDDEN in (getattr(options, name) or ""):
             raise UsageProblem(
                 f"--resume {folder}: its {_option(name)} had a password, which is not kept: give {_option(name)} again"
             )
     return options
+
+
+def _gives_password(configured: object, there: object) -> bool:
+    """Whether a value is what the run had, with the password that was not kept."""
+    return isinstance(there, str) and HIDDEN in there and without_password(str(configured)) == there
+
+
+def _differs(configured: object, there: object) -> bool:
+    return list(configured) != list(there) if isinstance(configured, list) else configured != there  # type: ignore[call-overload]
 
 
 def check_same(folder: Path, there: RunFile, here: RunFile) -> None:

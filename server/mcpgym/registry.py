@@ -176,8 +176,13 @@ def is_installed(name: str) -> bool:
 
 def configure(cls: type[Environment[Any, Any, Any]], config: Mapping[str, Any]) -> Environment[Any, Any, Any]:
     """An instance of ``cls`` under ``config``; errors as in :func:`load_environment`."""
+    return cls(checked_config(cls, config))
+
+
+def checked_config(cls: type[Environment[Any, Any, Any]], config: Mapping[str, Any]) -> Config:
+    """``config`` as ``cls`` understands it, without an instance; errors as in :func:`load_environment`."""
     try:
-        made = cls.config_class.model_validate(_nested(cls.config_class, config, cls.name))
+        made: Config = cls.config_class.model_validate(_nested(cls.config_class, config, cls.name))
     except pydantic.ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, item['loc'])) or 'configuration'}: {item['msg']}, not {item['input']!r}"
@@ -186,7 +191,7 @@ def configure(cls: type[Environment[Any, Any, Any]], config: Mapping[str, Any]) 
             for item in error.errors(include_url=False)
         )
         raise ConfigurationError(f"{cls.name}: {problems}") from None
-    return cls(made)
+    return made
 
 
 def merged_config(

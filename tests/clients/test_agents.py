@@ -203,7 +203,7 @@ def test_what_has_no_score_is_played_again(command: Callable, alone: Path) -> No
         (["--agent", "claude-cod", "-p", "m"], "did you mean 'claude-code'"),
         (["--agent", "codex", "-p", "random"], "--agent loop"),
         (["--agent", "codex", "-p", "anthropic:m@http://127.0.0.1:9"], "openai-responses:MODEL"),
-        (["--agent", "gemini", "-p", "gemini:m@http://u:p@127.0.0.1:9"], "no user and password"),
+        (["--agent", "gemini", "-p", "gemini:m@http://u:p@127.0.0.1:9"], "MCPGYM_EVAL_POLICY"),
         (["--agent", "command:no-such-program {url}"], "there is no program no-such-program"),
         (["--agent", "command:cat {ulr}"], "{ulr} stands for nothing"),
         (["--agent", "command:cat {model}"], "name it with -p MODEL"),
@@ -220,6 +220,14 @@ def test_what_cannot_be_is_refused_and_nothing_is_begun(command: Callable, words
     assert code == 2
     assert said in " ".join(err.split())
     assert not Path("runs").exists()
+
+
+def test_a_password_from_the_environment_is_not_for_an_agent(
+    command: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCPGYM_EVAL_POLICY", "gemini:m@http://u:p@127.0.0.1:9")
+    code, _, err = command("eval", "tic-tac-toe", "--agent", "gemini", "-n", "1")
+    assert (code, "no user and password" in " ".join(err.split())) == (2, True)
 
 
 def test_loop_is_our_own_and_its_files_are_the_same_but_for_times(command: Callable) -> None:

@@ -110,7 +110,7 @@ def test_of_many_tools_some_that_read_and_some_that_change_are_called() -> None:
 
 @pytest.mark.parametrize(
     ("error", "says"),
-    [("HTTP 401, no JSON", "--header"), ("HTTP 307, no JSON: nothing", "redirects"), ("HTTP 500", "")],
+    [("HTTP 401, no JSON", "MCPGYM_DOCTOR_HEADER"), ("HTTP 307, no JSON: nothing", "redirects"), ("HTTP 500", "")],
 )
 def test_a_server_that_wants_a_key_or_sends_clients_elsewhere_is_told_with_what_to_do(error: str, says: str) -> None:
     assert says in _way_on(error)

@@ -308,17 +308,25 @@ def test_a_script_that_is_another_by_now_is_refused(command: Callable, tmp_path:
     assert "the policy's file is not the one the run began with" in err
 
 
-def test_no_password_is_kept_and_it_is_asked_for_again(command: Callable, tmp_path: Path) -> None:
+def test_no_password_is_kept_and_it_is_asked_for_again(
+    command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with small_endpoint({"prompt_tokens": 1, "completion_tokens": 1}, fails=frozenset({1})) as endpoint:
         policy = f"openai:m@{endpoint.url.replace('//', '//me:hunter2@')}"
-        arguments = ["eval", "tic-tac-toe", "-n", "2", "--concurrency", "1", "-p", policy, "--out", "run"]
+        arguments = ["eval", "tic-tac-toe", "-n", "2", "--concurrency", "1", "--out", "run"]
+        code, _, err = command(*arguments, "-p", policy)
+        assert (code, "hunter2" in err) == (2, False), "every user of the machine can read a command line"
+        monkeypatch.setenv("MCPGYM_EVAL_POLICY", policy)
         assert command(*arguments)[0] == 0
+        monkeypatch.delenv("MCPGYM_EVAL_POLICY")
         assert not any(b"hunter2" in item.read_bytes() for item in (tmp_path / "run").iterdir())
         code, _, err = command("eval", "--resume", "run")
         assert code == 2
         assert "give --policy again" in err
-        assert command("eval", "--resume", "run", "--policy", policy)[0] == 0
-        assert command("eval", "--resume", "run", "--policy", policy.replace("/v1", "/v2"))[0] == 2
+        monkeypatch.setenv("MCPGYM_EVAL_POLICY", policy)
+        assert command("eval", "--resume", "run")[0] == 0
+        monkeypatch.setenv("MCPGYM_EVAL_POLICY", policy.replace("/v1", "/v2"))
+        assert command("eval", "--resume", "run")[0] == 2, "another endpoint's is none"
     assert not any(b"hunter2" in item.read_bytes() for item in (tmp_path / "run").iterdir())
     assert summary_of(tmp_path / "run")["scored"] == 2
 

@@ -89,7 +89,7 @@ def run(options: DoctorOptions) -> int:
 def _way_on(error: str) -> str:
     """What to do about a server that nobody can connect to, where its answer tells."""
     if "HTTP 401" in error or "HTTP 403" in error:
-        return ". It wants a key: --header 'Authorization: Bearer KEY'"
+        return ". It wants a key: put MCPGYM_DOCTOR_HEADER='Authorization: Bearer KEY' into the environment"
     if any(f"HTTP {status}" in error for status in (301, 302, 303, 307, 308)):
         return ". It redirects, which is not followed: give the address that it leads to"
     return ""

@@ -204,6 +204,7 @@ async def served(environment: str, config: Sequence[str]) -> AsyncIterator[Serve
     """
     from mcpgym.control_client import HttpControl
     from mcpgym.registry import load_environment
+    from mcpgym_clients.configuring.variables import unconfigured
     from mcpgym_clients.options import parse_config
 
     loaded = load_environment(environment, parse_config(config, [environment])[environment])
@@ -218,7 +219,7 @@ async def served(environment: str, config: Sequence[str]) -> AsyncIterator[Serve
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
-            env={**{k: v for k, v in os.environ.items() if k not in SECRETS}, SECRETS[0]: secret},
+            env={**{k: v for k, v in unconfigured([("serve",)]).items() if k not in SECRETS}, SECRETS[0]: secret},
             start_new_session=sys.platform != "win32",
         )  # fmt: skip
         reading: asyncio.Task[None] | None = None

@@ -55,10 +55,13 @@ def run(name: str, template: str, folder: Path | None) -> None:
 
 def _write_card(folder: Path, environment: str) -> str:
     """Write the tables into the README, in a process of its own; why not, where it cannot be done."""
+    from mcpgym_clients.configuring.variables import unconfigured
+
     command = [sys.executable, "-B", "-m", "mcpgym_clients", "env", "card", environment, "--write", "README.md"]
     done = subprocess.run(
         command,
         cwd=folder,
+        env=unconfigured([("env", "card")]),
         capture_output=True,
         text=True,
         timeout=_CARD_SECONDS,
