@@ -1,11 +1,11 @@
-"""``python -m tests.golden``: write the golden files anew. ``--check``: only say where they differ from it."""
+"""``python -m tests.golden [NAME…]``: write the golden files anew. ``--check``: only say where they differ from it."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -20,12 +20,14 @@ COMBINED = ("reverse-text+tic-tac-toe",)
 """Several environments in one episode."""
 
 
-def files() -> Iterator[tuple[Path, str]]:
+def files(chosen: Collection[str]) -> Iterator[tuple[Path, str]]:
     """Every golden file and what must be in it: two for each environment that this project bundles,
-    and for some of them together."""
+    and for some of them together; or for those ``chosen`` alone."""
     names = sorted(entry.name for entry in entry_points(group=GROUP) if entry.value.startswith("mcpgym_environments."))
     assert names, "no environment is installed: pip install -e '.[dev]'"
     for name in (*names, *COMBINED):
+        if chosen and name not in chosen:
+            continue
         lines = [trace.to_json() + "\n" for trace in golden_traces(load_environment(name))]
         yield HERE / f"{name}.jsonl", "".join(lines)
         yield HERE / "playthroughs" / f"{name}.txt", playthrough(load_environment(name))
@@ -36,9 +38,12 @@ def main() -> int:
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit 1 where a file is not as it should be"
     )
-    check = parser.parse_args().check
-    wanted = dict(files())
-    there = {*HERE.glob("*.jsonl"), *HERE.glob("playthroughs/*.txt")}
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the files of this name alone; all by default")
+    options = parser.parse_args()
+    check, names = options.check, options.names
+    wanted = dict(files(names))
+    there = {path for kind in ("*.jsonl", "playthroughs/*.txt") for path in HERE.glob(kind)}
+    there = {path for path in there if not names or path.stem in names}
     wrong = 0
     for path in sorted({*wanted, *there}):
         old = path.read_text("utf-8") if path in there else ""

@@ -16,6 +16,7 @@ from typing import Any
 from mcpgym.asking import settle
 from mcpgym.environment import Environment
 from mcpgym.errors import ServerUnavailable
+from mcpgym_clients.doctor.processes import Stopwatch
 from mcpgym_clients.scanning.canaries import Canaries, Kind, Value
 from mcpgym_clients.scanning.playing import at_random, nonsense
 from mcpgym_clients.scanning.record import Exchange, Recording
@@ -150,15 +151,13 @@ async def _leave(process: asyncio.subprocess.Process, wire: StdioWire, recording
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.close()
-    try:
-        async with asyncio.timeout(LEAVE_SECONDS):
-            rest = await process.stdout.read()
-            recording.add(Exchange(OUTPUT, "the end", rest, wire.owner))
-            await process.wait()
-    except TimeoutError:
+    reading = asyncio.ensure_future(process.stdout.read())
+    watch = Stopwatch([process.pid])
+    if not await watch.until(lambda: reading.done() and process.returncode is not None, LEAVE_SECONDS):
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-        await process.wait()
+    recording.add(Exchange(OUTPUT, "the end", await reading, wire.owner))
+    await process.wait()
 
 
 def _put(file: Path, work: Mapping[str, Any]) -> None:

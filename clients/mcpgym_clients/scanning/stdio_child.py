@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import importlib
 import json
 import logging
@@ -88,6 +89,7 @@ def main() -> None:
     file.unlink()
     sys.path[:0] = work["paths"]
     asyncio.run(serve(work, wire, file.with_suffix(".found")))
+    gc.freeze()  # as for every command: see mcpgym_clients.__main__
 
 
 if __name__ == "__main__":

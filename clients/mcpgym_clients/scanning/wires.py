@@ -20,6 +20,8 @@ _JSON = "application/json, text/event-stream"
 _CLIENT = {"name": "mcpgym-scan", "version": "1"}
 _PLAIN = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 
+STARTING = 40.0
+"""Seconds to wait for the first answer of a process, which has to start."""
 _PLACE = re.compile(r"\{[^{}]*\}")
 _PAGES = 20
 
@@ -139,7 +141,7 @@ class StdioWire:
         reader = self._process.stdout
         assert reader is not None
         with contextlib.suppress(TimeoutError, ValueError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(PATIENCE if self._number > 1 else STARTING):
                 while line := await reader.readline():
                     self._recording.add(Exchange(self.channel, asked, line, self.owner, said))
                     if found := first_answer(line, self._number):
