@@ -37,9 +37,10 @@ class Watched:
     most: int = 0
     cut: int = 0
 
-    def tokens(self, task: str) -> list[str]:
+    def tokens(self, environment: str, task: str) -> list[str]:
         """The episodes of a task."""
-        return [token for token, opened in self.episodes.items() if opened.task == task]
+        wanted = (environment, task)
+        return [token for token, opened in self.episodes.items() if (opened.environment, opened.task) == wanted]
 
 
 class WatchedControl(LocalControl):

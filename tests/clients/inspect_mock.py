@@ -15,7 +15,8 @@ from inspect_ai.tool import ToolCall
 
 def plays(messages: Any, tools: Any, choice: Any, config: Any) -> ModelOutput:
     """What the policy would say, as Inspect's mock model says it."""
-    read = [{"role": message.role, "content": message.text} for message in messages]
+    errors = {message.id: message.error.message for message in messages if getattr(message, "error", None)}
+    read = [{"role": message.role, "content": errors.get(message.id, message.text)} for message in messages]
     said = answer(read, careful=True) if tools else {"content": "<reversed_text>no idea</reversed_text>"}
     calls = []
     for call in said.get("tool_calls", []):

@@ -22,6 +22,8 @@ from mcpgym_rl.traces import Trace, read_traces
 
 HERE = Path(__file__).parent
 TASKS = 12
+IMPORTED = ("anthropic", "acp", "mcp", "openai")
+"""What Inspect imports late, for whatever model: here once for all runs."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -60,7 +62,7 @@ async def _play(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
         given |= {"FAKE_API_KEY": "none", "FAKE_BASE_URL": policy}
 
         process = await asyncio.create_subprocess_exec(
-            sys.executable, HERE / "entry_runner.py", "inspect", "inspect_ai", "inspect_ai._cli.main",
+            sys.executable, HERE / "entry_runner.py", "inspect", "inspect_ai._cli.main", *IMPORTED,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=given,
         )  # fmt: skip
         assert process.stdin is not None

@@ -100,10 +100,11 @@ async def _play(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
         policy_served() as policy,
     ):
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("MCPGYM_", "PRIME_"))}
+        places = f"{site}{os.pathsep}{folder / 'talk'}"
         process = await asyncio.create_subprocess_exec(
             PYTHON, HERE / "entry_runner.py", "vf-eval", "verifiers.v1.cli.eval.main", "mcpgym_tic_tac_toe",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, limit=2**20,
-            env=clean | {"PYTHONPATH": f"{site}{os.pathsep}{folder / 'talk'}", "HOME": str(folder), "OPENBLAS_NUM_THREADS": "1"},
+            env=clean | {"PYTHONPATH": places, "HOME": str(folder), "OPENBLAS_NUM_THREADS": "1"},
         )  # fmt: skip
         given = {"MCPGYM_CONTROL_SECRET": SECRET, "MCPGYM_SERVER": watched.control_url}
         evals = Evals(process, folder, given)
@@ -199,7 +200,7 @@ def test_each_rollout_reached_its_own_episode_and_no_other(played: Played) -> No
     assert not watched.live
     assert len(watched.episodes) == ROLLOUTS + TALKS
     for task, episode in played.resumed.episodes.items():
-        (token,) = watched.tokens(task)
+        (token,) = watched.tokens("tic-tac-toe", task)
         read = [node["message"]["content"] for node in episode["traces"][0]["nodes"] if _is_answer(node)]
         answered = [call.text for call in watched.calls[token]]
         # what never reached the server is malformed; what the model was not asked to read any more is the last answers
@@ -237,7 +238,7 @@ def test_a_call_whose_answer_was_lost_is_made_once(played: Played) -> None:
     assert played.watched.cut > 10
     # every call is in the log once, so the games are those of our own loop, where no connection was cut
     for task, ours in played.ours.items():
-        (token,) = played.watched.tokens(task)
+        (token,) = played.watched.tokens("tic-tac-toe", task)
         assert [(call.name, call.text) for call in played.watched.calls[token]] == [
             (call.name, call.result) for call in ours.calls
         ]

@@ -58,8 +58,11 @@ class EpisodeHarness(vf.Harness[EpisodeHarnessConfig]):
             await stack.enter_async_context(model)
             table = Table(self.config.tool_timeout)
             stack.push_async_callback(table.aclose)
-            await table.open(mcp_urls)
-            await self._play(model, ctx.model, trace, table, self._opening(data))
+            try:
+                await table.open(mcp_urls)
+                await self._play(model, ctx.model, trace, table, self._opening(data))
+            except ExceptionGroup as group:  # the MCP client's: what is in it says more than that there is one
+                raise ConnectionError(f"the episode could not be reached: {innermost(group)}") from group
         return vf.ProgramResult(exit_code=0, stdout="", stderr="")
 
     def _opening(self, data: vf.TaskData) -> list[vf.Message]:
@@ -130,6 +133,13 @@ class Table:
         """Close the connections."""
         for connection in self._connections:
             await connection.aclose()
+
+
+def innermost(error: BaseException) -> str:
+    """The first error within groups of errors, as a sentence."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
 
 
 @cache
