@@ -91,3 +91,16 @@ def test_the_telemetry_benchmark_measures_every_state(tmp_path: Path) -> None:
     for row in made.values():
         assert row.keys() == {"absent", "off", "on", "off / absent", "on / off"}
         assert min(row.values()) > 0
+
+
+@pytest.mark.slow
+def test_the_fleet_benchmark_measures_front_and_workers(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests.bench.fleet", "--quick", "--json", str(figures)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
+    made = json.loads(figures.read_text())
+    assert made["workers"].keys() == {"1", "2", "4"}
+    for row in made["workers"].values():
+        assert min(row.values()) > 0
+    assert made["projected_calls_per_second"]["1 ms"].keys() == {"plain", "1", "2", "4", "8", "16"}

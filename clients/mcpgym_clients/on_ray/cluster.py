@@ -6,23 +6,29 @@ import contextlib
 import os
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
+from mcpgym.control_plane.address import LOOPBACK
 from mcpgym.errors import ConfigurationError
 from mcpgym_clients.failures import UsageProblem
 
 NAMESPACE = "mcpgym"
 """Where our actors have their names."""
+LOOPBACK_ALONE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Ray's variable by which, at 0, a machine of any system is 127.0.0.1 to it and not its address in the network."""
 NO_RAY = "that needs Ray, which is not here: pip install 'mcpgym[ray]'"
 
 
-def needed_ray() -> Any:
-    """Ray, imported; it sends no statistics unless its own variable asks for them.
+def needed_ray(address: str | None = None) -> Any:
+    """Ray, imported to work with the cluster at ``address``; it sends no statistics unless its variable asks for them.
 
     Raises:
         UsageProblem: it is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if urlsplit(f"//{(address or '').rpartition('//')[2]}").hostname in LOOPBACK:
+        os.environ.setdefault(LOOPBACK_ALONE, "0")
     try:
         import ray
     except ImportError as error:
@@ -41,18 +47,19 @@ def connected(address: str | None) -> Iterator[Any]:
         UsageProblem: Ray is not installed.
         ConfigurationError: nothing answers at the address.
     """
-    ray = needed_ray()
+    wanted = address or os.environ.get("RAY_ADDRESS")
+    ray = needed_ray(wanted)
     if ray.is_initialized():
         yield ray
         return
-    wanted = address or os.environ.get("RAY_ADDRESS")
     options: dict[str, Any] = {"namespace": NAMESPACE, "logging_level": "warning", "log_to_driver": True}
     try:
         ray.init(address=wanted or "auto", **options)
     except (ConnectionError, ValueError, RuntimeError) as error:
         if wanted is not None:
             raise ConfigurationError(f"no Ray cluster answers at {wanted}: {error}") from None
-        ray.init(include_dashboard=False, _node_ip_address="127.0.0.1", **options)
+        options["_node_ip_address"] = "127.0.0.1"
+        ray.init(include_dashboard=False, **options)
     try:
         yield ray
     finally:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from mcpgym.control_plane.secret import VARIABLE, configured_secret
@@ -25,35 +25,63 @@ logger = logging.getLogger(__name__)
 
 PORTION = 4
 """Portions are of so many times what a player plays at once, so that a lost one costs little."""
+PLACE_SECONDS = 60.0
+"""How long the cluster may take to find a place for the first player."""
 DEATHS_IN_A_ROW = 5
 """After so many deaths of players without one trace between them, the run ends."""
 
 
-@dataclass(slots=True)
 class _Waiting:
     """Rollouts that are to be made: those that are new, and before them those that were lost."""
 
-    specs: Iterator[EpisodeSpec]
-    again: deque[tuple[int, EpisodeSpec]] = field(default_factory=deque)
-    begun: int = 0
-    losses: dict[int, int] = field(default_factory=dict)
+    def __init__(self, specs: Iterator[EpisodeSpec]) -> None:
+        self.begun = 0
+        self._specs = specs
+        self._more = True
+        self._again: deque[tuple[int, EpisodeSpec]] = deque()
+        self._out = 0
+        self._losses: Counter[int] = Counter()
+        self._changed = asyncio.Condition()
+
+    @property
+    def over(self) -> bool:
+        """Whether every rollout has ended."""
+        return not (self._more or self._again or self._out)
 
     def take(self, count: int) -> list[tuple[int, EpisodeSpec]]:
-        """The next ``count``, each with its place; fewer where there are no more."""
+        """The next ``count``, each with its place; fewer where there are no more. Whoever gets some gives word
+        (:meth:`done`)."""
         taken: list[tuple[int, EpisodeSpec]] = []
-        while len(taken) < count and self.again:
-            taken.append(self.again.popleft())
-        while len(taken) < count and (spec := next(self.specs, None)) is not None:
+        while len(taken) < count and self._again:
+            taken.append(self._again.popleft())
+        while len(taken) < count and self._more:
+            if (spec := next(self._specs, None)) is None:
+                self._more = False
+                break
             taken.append((self.begun, spec))
             self.begun += 1
+        self._out += bool(taken)
         return taken
 
-    def give_back(self, left: list[tuple[int, EpisodeSpec]]) -> int | None:
-        """What a dead player had not sent back; the place of one that has killed too many, where there is one."""
+    async def done(self, left: list[tuple[int, EpisodeSpec]]) -> None:
+        """What was taken has ended, but for what is ``left``, which is to be made again.
+
+        Raises:
+            CommandFailed: one of them has been lost too often.
+        """
+        self._out -= 1
+        self._losses.update(place for place, _ in left)
+        self._again.extendleft(reversed(left))
+        async with self._changed:
+            self._changed.notify_all()
         for place, _ in left:
-            self.losses[place] = self.losses.get(place, 0) + 1
-        self.again.extendleft(reversed(left))
-        return next((place for place, _ in left if self.losses[place] > LOST_AT_MOST), None)
+            if self._losses[place] > LOST_AT_MOST:
+                raise CommandFailed(f"the episode number {place} was lost {LOST_AT_MOST + 1} times with its player")
+
+    async def wait(self) -> None:
+        """Until there may be something to take, or all is over."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._again or self.over)
 
 
 class RayRun:
@@ -73,7 +101,7 @@ class RayRun:
         self._variables = passed_on()
         if (secret := configured_secret(file=options.secret_file)) is not None:
             self._variables[VARIABLE] = secret
-        self._deaths = 0
+        self._deaths = self._there = 0
         self.moved = 0
 
     async def __call__(
@@ -91,7 +119,7 @@ class RayRun:
 
         Raises:
             ConfigurationError: an episode cannot be opened as asked.
-            CommandFailed: players die and die.
+            CommandFailed: players die and die, or find no place.
         """
         waiting = _Waiting(iter(specs))
 
@@ -116,23 +144,71 @@ class RayRun:
         return RunResult([], None, waiting.begun)
 
     async def _work(self, waiting: _Waiting, limits: Limits, arrived: Callable[[Ended, int], None]) -> None:
-        """One player after another, as they die, until nothing waits."""
+        """One player after another, as they die, until all is over. It takes no work before it is there: others may."""
         player: Any = None
         try:
-            while portion := waiting.take(self._portion):
+            while not waiting.over:
                 if player is None:
-                    player = self._new()
+                    player = await self._placed(waiting)
+                    continue
+                portion = waiting.take(self._portion)
+                if not portion:
+                    await waiting.wait()
+                    continue
                 left = dict(enumerate(portion))
                 try:
                     await self._play(player, left, limits, arrived)
                 except self._ray.exceptions.RayTaskError as error:
                     raise (error.cause if isinstance(error.cause, Exception) else error) from error
                 except self._ray.exceptions.RayError as error:  # it died, or what it had sent was lost with its node
+                    self._ray.kill(player)
                     player = None
-                    await self._died(waiting, list(left.values()), error)
+                    self.moved += len(left)
+                    why = str(error).partition("\n")[0]
+                    logger.warning("a player died; %d episodes are played by another: %s", len(left), why)
+                    await waiting.done(list(left.values()))
+                    await self._died(error)
+                else:
+                    await waiting.done([])
         finally:
             if player is not None:
                 self._ray.kill(player)
+
+    async def _placed(self, waiting: _Waiting) -> Any:
+        """A player that is there; None where it died before, or all is over."""
+        player = self._new()
+        try:
+            if await self._is_there(player, waiting):
+                return player
+        except self._ray.exceptions.RayTaskError as error:
+            raise (error.cause if isinstance(error.cause, Exception) else error) from error
+        except self._ray.exceptions.RayError as error:
+            await self._died(error)
+        self._ray.kill(player)
+        return None
+
+    async def _is_there(self, player: Any, waiting: _Waiting) -> bool:
+        """Wait until a player has found its place; False where all is over before."""
+        ready = asyncio.ensure_future(_answer(player.ready.remote()))
+        over = asyncio.ensure_future(_over(waiting))
+        try:
+            while not (ready.done() or over.done()):
+                await asyncio.wait({ready, over}, timeout=PLACE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if not (ready.done() or over.done()):
+                    free = self._ray.available_resources().get("CPU", 0)
+                    logger.warning("a player waits for a CPU of the Ray cluster, which has %g free", free)
+                    if not self._there:
+                        raise CommandFailed(
+                            f"no player found a place on the Ray cluster within {PLACE_SECONDS:g} s: it has {free:g} "
+                            "CPUs free; take away what holds them, or add nodes"
+                        )
+            if ready.done():
+                ready.result()
+                self._there += 1
+            return ready.done()
+        finally:
+            for one in (ready, over):
+                one.cancel()
 
     async def _play(
         self,
@@ -150,22 +226,25 @@ class RayRun:
             if not one.lost:
                 del left[one.place]
 
-    async def _died(self, waiting: _Waiting, left: list[tuple[int, EpisodeSpec]], error: Exception) -> None:
+    async def _died(self, error: Exception) -> None:
         self._deaths += 1
-        self.moved += len(left)
-        logger.warning("a player died; %d episodes are played by another: %s", len(left), str(error).split("\n")[0])
-        poison = waiting.give_back(left)
-        if poison is not None:
-            raise CommandFailed(
-                f"the episode number {poison} was lost {LOST_AT_MOST + 1} times with its player: {error}"
-            )
         if self._deaths >= DEATHS_IN_A_ROW:
             raise CommandFailed(f"{self._deaths} players in a row died: {error}")
-        await asyncio.sleep(0.2 * self._deaths)
+        await asyncio.sleep(0.5 * self._deaths)
 
     def _new(self) -> Any:
         made = self._ray.remote(PlayerActor).options(num_cpus=1, scheduling_strategy="SPREAD", max_restarts=0)
         return made.remote(self._options, self._variables)
+
+
+async def _answer(reference: Any) -> Any:
+    return await reference
+
+
+async def _over(waiting: _Waiting) -> None:
+    while not waiting.over:
+        await waiting.wait()
+        await asyncio.sleep(0.1)
 
 
 class _Early(Exception):

@@ -41,6 +41,10 @@ class PlayerActor:
         self._stack = contextlib.AsyncExitStack()
         self._made: tuple[Arena, Policy] | None = None
 
+    async def ready(self) -> None:
+        """It has its place, and its arena and policy are made."""
+        await self._begun()
+
     async def play(self, specs: Sequence[EpisodeSpec], limits: Limits) -> AsyncIterator[Ended | str]:
         """Each rollout as it ends; a text says why they ended early, and is the last.
 

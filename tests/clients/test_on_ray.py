@@ -1,0 +1,74 @@
+"""Ray: an evaluation on a cluster that loses a node is the evaluation that one process makes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcpgym_clients.failures import CommandFailed
+from mcpgym_clients.on_ray.engine import _Waiting
+from mcpgym_rl.run import LOST_AT_MOST, EpisodeSpec
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_node_that_is_killed_costs_no_episode(tmp_path: Path) -> None:
+    """Two nodes and sixty episodes; ``python -m tests.bench.ray_nodes`` by itself has four and two thousand."""
+    pytest.importorskip("ray", reason="Ray is in the extra ray")
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests.bench.ray_nodes", "--nodes", "2", "--episodes", "60"]
+    done = subprocess.run(
+        [*command, "--json", str(figures)], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=580
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = json.loads(figures.read_text())
+    assert (made["scored"], made["twice"], made["differing_traces"]) == (60, 0, 0)
+    assert made["servers"] == "2"
+    assert made["played_again"] >= 1, "the node was to die with episodes under way"
+
+
+def test_what_a_dead_player_had_is_made_by_another_and_not_for_ever() -> None:
+    async def run() -> None:
+        specs = [EpisodeSpec("desk", split="test", index=index) for index in range(5)]
+        waiting = _Waiting(iter(specs))
+        first, second = waiting.take(2), waiting.take(2)
+        assert [place for place, _ in [*first, *second]] == [0, 1, 2, 3]
+        await waiting.done(first[1:])
+        assert [place for place, _ in waiting.take(9)] == [1, 4], "lost ones first"
+        assert waiting.take(9) == []
+        idle = asyncio.ensure_future(waiting.wait())
+        await asyncio.sleep(0)
+        assert not idle.done()
+        assert not waiting.over
+        await waiting.done([])
+        await waiting.done(second)
+        await asyncio.wait_for(idle, 5)
+        for _ in range(LOST_AT_MOST - 1):
+            taken = waiting.take(9)
+            await waiting.done(taken)
+        last = waiting.take(9)
+        with pytest.raises(CommandFailed, match="number 2 was lost"):
+            await waiting.done(last)
+
+    asyncio.run(run())
+
+
+def test_options_of_ray_go_with_it(command: Callable) -> None:
+    code, _, said = command("eval", "tic-tac-toe", "-p", "random", "--shards", "2")
+    assert (code, "go with --engine ray" in said) == (2, True)
+    code, _, said = command("serve", "tic-tac-toe", "--ray-address", "x:1")
+    assert (code, "go with --ray" in said) == (2, True)
+    code, _, said = command("serve", "tic-tac-toe", "--ray", "--name", "a")
+    assert (code, "is of one server" in said) == (2, True)
+
+
+def test_a_missing_ray_is_said_with_the_line_that_brings_it(command: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    code, _, said = command("eval", "tic-tac-toe", "-p", "random", "-n", "2", "--engine", "ray", "--out", "run")
+    assert (code, "pip install 'mcpgym[ray]'" in said) == (2, True)
