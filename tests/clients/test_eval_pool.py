@@ -36,8 +36,9 @@ def bones(folder: Path) -> list[Any]:
 @pytest.mark.slow
 def test_a_killed_server_costs_an_evaluation_no_episode(tmp_path: Path, process: Callable) -> None:
     variables = {
-        **os.environ, "MCPGYM_CONTROL_SECRET": "a-secret-of-this-test-alone", "XDG_RUNTIME_DIR": str(tmp_path),
+        **os.environ, "MCPGYM_CONTROL_SECRET": "a-secret-of-this-test-alone", "XDG_RUNTIME_DIR": str(tmp_path / "run"),
     }  # fmt: skip
+    (tmp_path / "run").mkdir(mode=0o700)
     command = [sys.executable, "-m", "mcpgym_clients"]
     servers = [
         subprocess.Popen(
