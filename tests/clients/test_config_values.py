@@ -112,7 +112,7 @@ def written(name: str, key: str, value: Any) -> str:
 def test_a_value_means_the_same_wherever_it_stands(name: str, key: str, nothing_set: Path) -> None:
     option = option_of(name, key)
 
-    @settings(max_examples=5, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=4, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(values_of(option))
     def same(value: Any) -> None:
         assume(not holds_secret(key, value))

@@ -24,6 +24,7 @@ def run(given: Path | None) -> int:
     Args:
         given: the file that was named.
     """
+    root, context = whole_command_line()
     chosen = chosen_files(given)
     faults: list[Fault] = []
     files = []
@@ -32,10 +33,10 @@ def run(given: Path | None) -> int:
         faults += wrong
         if file is not None:
             files.append(file)
-            faults += faults_of(file)
+            faults += faults_of(file, root, context)
     once = {(fault.path, fault.line, fault.key): fault for fault in reversed(faults)}  # the first of each place
     said = [str(fault) for fault in sorted(once.values(), key=lambda fault: (str(fault.path), fault.line or 0))]
-    said += variable_faults()
+    said += variable_faults(root, context)
     for sentence in dict.fromkeys(said):
         talk().print(f"[red]fault:[/red] {escaped(sentence)}", soft_wrap=True)
     names = ", ".join(shown(path) for path, _ in chosen) or "no file; the environment's variables alone"
@@ -45,9 +46,8 @@ def run(given: Path | None) -> int:
     return FAILURE if count else 0
 
 
-def faults_of(file: ConfigFile) -> list[Fault]:
-    """What is wrong in a file that could be read."""
-    root, context = whole_command_line()
+def faults_of(file: ConfigFile, root: Any, context: Any) -> list[Fault]:
+    """What is wrong in a file that could be read, on this command line."""
     faults = list(unknown_tables(file, commands_in(root)))
     for words, command, own in all_commands(root, context):
         values, wrong = read_table(file, command, words)
@@ -63,9 +63,8 @@ def faults_of(file: ConfigFile) -> list[Fault]:
     return faults
 
 
-def variable_faults() -> list[str]:
+def variable_faults(root: Any, context: Any) -> list[str]:
     """What is wrong with the environment's variables: values that no option takes, and names that none has."""
-    root, context = whole_command_line()
     commands = list(all_commands(root, context))
     said = []
     for words, command, own in commands:

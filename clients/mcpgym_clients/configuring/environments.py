@@ -62,9 +62,26 @@ def field_faults(name: str, fields: Mapping[str, Value]) -> list[Fault]:
             wrong = wrong or list(left)
             faults += [left[field].file.fault(left[field].path, str(error)) for field in wrong]
             left = {field: value for field, value in left.items() if field not in wrong}
-    reached = [text.partition("=")[0] for text in made.reaches()] if unnamed else []
-    outside = [value for value in left.values() if not value.file.named and _field(value) in reached]
-    return faults + [value.file.fault(value.path, refusal(shown(value.file.path))) for value in outside]
+    return faults + _outside(cls, left, made.reaches())
+
+
+def _outside(cls: Any, fields: Mapping[str, Value], reached: Sequence[str]) -> list[Fault]:
+    """Fields in files that nobody named, by which the environment reads or asks something outside its package."""
+    from mcpgym.errors import ConfigurationError
+    from mcpgym.registry import checked_config
+
+    unnamed = {field: value for field, value in fields.items() if not value.file.named}
+    if not unnamed or not reached:
+        return []
+    named_alone = {field: value.parsed for field, value in fields.items() if field not in unnamed}
+    try:
+        anyway = set(checked_config(cls, named_alone).reaches())
+    except ConfigurationError:
+        anyway = set()
+    new = {text.partition("=")[0] for text in reached if text not in anyway}
+    to_blame = [field for field in unnamed if field in new] or (list(unnamed) if new else [])
+    values = [unnamed[field] for field in to_blame]
+    return [value.file.fault(value.path, refusal(shown(value.file.path))) for value in values]
 
 
 def unknown(files: Sequence[ConfigFile], meant: Sequence[str], cutoff: float) -> Iterator[Fault]:
@@ -123,7 +140,3 @@ def _flat(table: Mapping[str, Any], before: tuple[str, ...] = ()) -> Iterator[tu
             yield from _flat(value, (*before, key))
         else:
             yield (*before, key), value
-
-
-def _field(value: Value) -> str:
-    return ".".join(value.path[2:]).replace("-", "_")
