@@ -16,7 +16,9 @@ from mcpgym.episodes import Episodes
 from mcpgym.wire import player_app
 
 EPISODES = 64
-STEPS = 8
+STEPS = 5
+PLAYERS = {"2026-07-28": EPISODES, "auto": 16, "legacy": EPISODES}
+"""``auto`` asks which era there is and then speaks the newer: what is its own happens while it connects."""
 ERAS = pytest.mark.parametrize("mode", ["2026-07-28", "auto", "legacy"])
 
 CallTool = Callable[[str, dict[str, Any]], Awaitable[str]]
@@ -118,7 +120,7 @@ def test_case_1_and_6_episodes_by_url_never_cross_in_either_era(mode: str, fast_
     async def main() -> int:
         episodes = toy_episodes()
         async with served(player_app(episodes, fast_lane=fast_lane)) as url:
-            return await play_all(one_client(await open_urls(episodes, url, EPISODES), mode))
+            return await play_all(one_client(await open_urls(episodes, url, EPISODES), mode), PLAYERS[mode])
 
     assert asyncio.run(main()) == 0
 
@@ -128,7 +130,8 @@ def test_case_4_a_client_that_connects_anew_for_every_call_keeps_its_state(mode:
     async def main() -> int:
         episodes = toy_episodes()
         async with served(player_app(episodes)) as url:
-            return await play_all(a_client_per_call(await open_urls(episodes, url, EPISODES), mode), steps=2)
+            urls = await open_urls(episodes, url, EPISODES)
+            return await play_all(a_client_per_call(urls, mode), PLAYERS[mode], steps=2)
 
     assert asyncio.run(main()) == 0
 
@@ -137,7 +140,7 @@ def test_case_4_a_client_that_connects_anew_for_every_call_keeps_its_state(mode:
 def test_case_1_and_6_episodes_by_handle_at_one_bare_address_never_cross(mode: str) -> None:
     async def main() -> int:
         async with served(player_app(toy_episodes())) as url:
-            return await play_all(handles(f"{url}/ledger/mcp", mode))
+            return await play_all(handles(f"{url}/ledger/mcp", mode), PLAYERS[mode])
 
     assert asyncio.run(main()) == 0
 
