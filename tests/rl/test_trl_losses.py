@@ -28,7 +28,7 @@ trl = pytest.importorskip("trl")
 pytestmark = pytest.mark.slow
 NAME = "tic-tac-toe"
 WORTH = {"win": 1.0, "draw": 0.3, "loss": -0.7, "unfinished": -0.7}
-RL = {"steps": 1, "groups": 3, "group_size": 4, "temperature": 1.3, "clip_high": 0.1, "clip_low": 0.08}
+RL = {"steps": 1, "groups": 6, "group_size": 4, "temperature": 2.0, "clip_high": 0.05, "clip_low": 0.04}
 
 
 class Batch:
@@ -45,7 +45,7 @@ class Batch:
         self.environment = load_environment(NAME)
         path = shipped_models(self.environment)["default"]
         rl = {**RL, "rewards": {"game_outcome": WORTH}, "kl": 0.1}
-        self.recipe = make_trl_recipe({"environment": NAME, "rl": rl, "trl": {"per_device_train_batch_size": 12}})
+        self.recipe = make_trl_recipe({"environment": NAME, "rl": rl, "trl": {"per_device_train_batch_size": 24}})
         assert self.recipe.rl is not None
         self.rl = self.recipe.rl
         self.model, chat = load_model(path, self.recipe.model)
@@ -60,7 +60,7 @@ class Batch:
         prompts = [{"prompt": write(spec, group)} for group, spec in enumerate(specs) for _ in range(4)]
         self.model.train()
         self.inputs: dict[str, Tensor] = self.trainer._generate_and_score_completions(prompts)
-        groups = [group for group in range(3) for _ in range(4)]
+        groups = [group for group in range(6) for _ in range(4)]
         advantages = group_advantages(self.rollouts.batch.rewards, groups)
         self.advantages = torch.tensor([value or 0.0 for value in advantages])
         traces = self.rollouts.batch.traces
@@ -68,7 +68,7 @@ class Batch:
         with torch.no_grad():
             noise = torch.Generator().manual_seed(1)
             for value in self.model.parameters():
-                value += 0.03 * value.std() * torch.randn(value.shape, generator=noise)
+                value += 0.06 * value.std() * torch.randn(value.shape, generator=noise)
 
     def gradients(self, loss: Tensor) -> list[Tensor]:
         return list(torch.autograd.grad(loss, list(self.model.parameters())))
@@ -109,8 +109,9 @@ def test_the_batch_is_worth_comparing_advantages_and_masks_are_ours(batch: Batch
     assert int(mask.sum()) == batch.ours.tokens > 100
     assert int(batch.inputs["completion_mask"].sum()) > batch.ours.tokens, "the environment spoke too"
     ratios = torch.cat([(new - part.logprobs).exp().detach() for part, _, new in batch.parts()])
-    assert (ratios > 1 + batch.rl.clip_high).any()
-    assert (ratios < 1 - batch.rl.clip_low).any()
+    advantages = torch.cat([part.advantages for part, _, _ in batch.parts()])
+    assert int(((ratios > 1 + batch.rl.clip_high) & (advantages > 0)).sum()) > 3, "clipped from above"
+    assert int(((ratios < 1 - batch.rl.clip_low) & (advantages < 0)).sum()) > 3, "clipped from below"
 
 
 @pytest.mark.parametrize(("kind", "theirs"), [("grpo", "dapo"), ("grpo", "bnpo"), ("cispo", "cispo")])

@@ -19,7 +19,7 @@ OTHER: dict[str, Any] = {
 
 
 def test_every_field_that_trl_cannot_do_has_a_case_here() -> None:
-    assert OTHER.keys() == CANNOT.keys()
+    assert CANNOT.keys() - {"vllm"} == OTHER.keys(), "vllm needs adapters too: its own tests have that case"
 
 
 @pytest.mark.parametrize("name", OTHER)

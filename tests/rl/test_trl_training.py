@@ -135,7 +135,7 @@ def test_a_batch_without_a_signal_leaves_the_weights_as_they_are(
     monkeypatch.setattr(rollouts.Rollouts, "_played", played)
     first = rollouts.reward_of
     monkeypatch.setattr(
-        rollouts, "reward_of", lambda trace, rewards: first(trace, rewards) if len(batches) < 2 else 0.1
+        rollouts, "reward_of", lambda trace, rewards: first(trace, rewards) if len(batches) < 2 else 0.3
     )
     run = begun(warm, tmp_path / "run")
     TrlPipeline(recipe(steps=3, groups=4, group_size=6, schedule="constant"), run).run()
