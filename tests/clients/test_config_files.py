@@ -461,6 +461,13 @@ def test_a_flag_that_means_something_else_makes_the_file_give_way(command: Calla
     assert (code, "belongs to HTTP" in err, "no-such-task" in err) == (code, False, True)
 
 
+def test_what_only_looks_like_a_line_of_toml_is_none() -> None:
+    text = '[serve]\nname = """\nport = 1\n[eval]\ntasks = 2\n"""\nport = 3\n[eval]\ntasks = 4\n[a]\nb.c = 5\n'
+    places = {("serve", "name"): 2, ("serve", "port"): 7, ("eval", "tasks"): 9, ("a", "b", "c"): 11, ("a", "x"): 10}
+    assert {keys: line_of(text, keys) for keys in places} == places
+    assert line_of(text, ["nowhere"]) is None
+
+
 KEYS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=5)
 VALUES = st.integers() | st.booleans() | st.text(max_size=20) | st.lists(st.integers(), max_size=3)
 

@@ -322,7 +322,7 @@ def test_no_password_is_kept_and_it_is_asked_for_again(
         assert not any(b"hunter2" in item.read_bytes() for item in (tmp_path / "run").iterdir())
         code, _, err = command("eval", "--resume", "run")
         assert code == 2
-        assert "give --policy again" in err
+        assert "put it into MCPGYM_EVAL_POLICY again" in err
         monkeypatch.setenv("MCPGYM_EVAL_POLICY", policy)
         assert command("eval", "--resume", "run")[0] == 0
         monkeypatch.setenv("MCPGYM_EVAL_POLICY", policy.replace("/v1", "/v2"))
