@@ -324,7 +324,7 @@ def _report(evaluation: Evaluation) -> int:
     out().print(f"[dim]{TRACES} and {SUMMARY} are in {escaped(evaluation.folder)}[/dim]", soft_wrap=True)
     out().print(f"[dim]read them:[/dim] mcpgym show {escaped(shlex.quote(str(evaluation.folder)))}", soft_wrap=True)
     if evaluation.reopened:
-        warn(f"{evaluation.reopened} episodes were lost with their server and played again; see {ATTEMPTS}")
+        warn(f"{evaluation.reopened} episodes were lost with who held or played them, and were played again")
     if evaluation.interrupted:
         ended = evaluation.summary.episodes - evaluation.summary.stop_reasons[StopReason.CANCELLED]
         warn(f"interrupted when {ended} of {evaluation.options.planned} episodes had ended; they are kept")

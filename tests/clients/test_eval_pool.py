@@ -80,7 +80,7 @@ def test_a_killed_server_costs_an_evaluation_no_episode(tmp_path: Path, process:
     attempts = (tmp_path / "pool" / "attempts.jsonl").read_text().splitlines()
     assert len(attempts) == summary["run"]["reopened"]
     assert all(json.loads(line)["score"] is None for line in attempts)
-    assert "played again" in text
+    assert "were played again" in text
     alone = process(*run, "--out", "alone")
     assert alone.returncode == 0, alone.stderr
     assert bones(tmp_path / "pool") == bones(tmp_path / "alone")
