@@ -155,7 +155,8 @@ def going_on(folder: Path, typed: EvalOptions, given: Collection[str], configure
     for name in ("policy", "server"):
         if HIDDEN in (getattr(options, name) or ""):
             raise UsageProblem(
-                f"--resume {folder}: its {_option(name)} had a password, which is not kept: put it into MCPGYM_EVAL_{name.upper()} again"
+                f"--resume {folder}: its {_option(name)} had a password, which is not kept: put it into "
+                f"MCPGYM_EVAL_{name.upper()} again"
             )
     return options
 

@@ -248,7 +248,11 @@ def change(folder: Path, name: str, value: Any) -> None:
         ("options.policy", "expert", "whose policy is random and not expert"),
         ("options.split", "train", "whose split is test and not train"),
         ("options", None, "run.json is damaged"),
-        ("options.policy", "openai:m@http://***@127.0.0.1:9/v1", "which is not kept: give --policy again"),
+        (
+            "options.policy",
+            "openai:m@http://***@127.0.0.1:9/v1",
+            "which is not kept: put it into MCPGYM_EVAL_POLICY again",
+        ),
     ],
 )
 def test_a_run_file_that_is_not_this_runs_is_refused(
