@@ -18,6 +18,8 @@ from mcpgym.registry import GROUP
 HERE = Path(__file__).parent
 COMBINED = ("reverse-text+tic-tac-toe",)
 """Several environments in one episode."""
+NOT_FROZEN = {"reasoning-gym"}
+"""It takes seconds of processor time to import, in every process that plays or replays; its own tests compare texts."""
 
 
 def files(chosen: Collection[str]) -> Iterator[tuple[Path, str]]:
@@ -25,7 +27,7 @@ def files(chosen: Collection[str]) -> Iterator[tuple[Path, str]]:
     and for some of them together; or for those ``chosen`` alone."""
     names = sorted(entry.name for entry in entry_points(group=GROUP) if entry.value.startswith("mcpgym_environments."))
     assert names, "no environment is installed: pip install -e '.[dev]'"
-    for name in (*names, *COMBINED):
+    for name in (*(name for name in names if name not in NOT_FROZEN), *COMBINED):
         if chosen and name not in chosen:
             continue
         lines = [trace.to_json() + "\n" for trace in golden_traces(load_environment(name))]

@@ -85,7 +85,7 @@ def test_an_unusual_environment_gives_no_finding(cls):
     assert report.ok, str(report)
 
 
-@pytest.mark.parametrize("name", environment_names())
+@pytest.mark.parametrize("name", sorted({*environment_names()} - {"reasoning-gym"}))  # its own tests check it, cheaper
 def test_every_installed_environment_gives_no_finding(name):
     report = check_environment(name)
     assert report.ok, str(report)
