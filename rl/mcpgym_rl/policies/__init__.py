@@ -1,5 +1,6 @@
-"""Policies by name: ``random``, ``expert``, ``teacher:skill=S``, ``script:FILE``, ``local:PATH``, ``llama:MODEL``, and
-those that ask an endpoint: ``openai:MODEL@BASE_URL``, ``openai-responses:MODEL``, ``anthropic:MODEL``."""
+"""Policies by name: ``random``, ``expert``, ``teacher:skill=S``, ``script:FILE``, ``local:PATH``, ``llama:MODEL``,
+``vllm:DIR@URL``, and those that ask an endpoint: ``openai:MODEL@BASE_URL``, ``openai-responses:MODEL``,
+``anthropic:MODEL``."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 ENDPOINTS = ("openai:MODEL@BASE_URL", "openai-responses:MODEL", "anthropic:MODEL")
 """The policies that ask an endpoint, as they are written."""
-_OTHERS = ("script:FILE", *ENDPOINTS, "local:PATH", "llama:MODEL")
-_KINDS = ("script", "openai", "openai-responses", "anthropic", "random", "expert", "teacher", "local", "llama")
+_OTHERS = ("script:FILE", *ENDPOINTS, "local:PATH", "llama:MODEL", "vllm:DIR@URL")
+_KINDS = ("script", "openai", "openai-responses", "anthropic", "random", "expert", "teacher", "local", "llama", "vllm")
 
 
 def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None, **options: Any) -> Policy:
@@ -28,7 +29,8 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
     ``script:FILE`` plays turns written down in a file; ``openai:MODEL@BASE_URL`` asks an OpenAI-compatible endpoint,
     ``openai-responses:MODEL`` the OpenAI Responses API and ``anthropic:MODEL`` the Anthropic Messages API, or with
     ``@BASE_URL`` an endpoint like them; ``local:PATH`` is a model directory on this machine, ``local:NAME`` a model
-    that the environment ships; ``llama:smollm2`` and ``llama:PATH.gguf`` are models of llama.cpp's on this machine.
+    that the environment ships; ``llama:smollm2`` and ``llama:PATH.gguf`` are models of llama.cpp's on this machine,
+    and ``vllm:DIR@URL`` is the model of a directory, played token for token by the vLLM server at an address.
 
     Args:
         spec: the policy, as above.
@@ -37,7 +39,8 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
             :class:`mcpgym_rl.policies.endpoint.EndpointOptions`, and for ``openai`` those of
             :class:`mcpgym_rl.policies.openai_chat.ChatOptions`; for ``local``, ``temperature`` (0 by default),
             ``min_p``, ``max_tokens`` of a turn, ``rows``, ``device``; for ``llama`` those of ``openai`` but
-            ``rate_limit``; others take none.
+            ``rate_limit``; for ``vllm``, ``temperature`` (0 by default), ``max_tokens``, ``timeout`` and ``model``,
+            its name there; others take none.
 
     Raises:
         ConfigurationError: there is no such policy, file or option; the message names what there is.
@@ -53,10 +56,14 @@ def make_policy(spec: str, environment: Environment[Any, Any, Any] | None = None
         from mcpgym_rl.local.policy import make_local_policy
 
         return make_local_policy(rest, environment, options)
+    if kind == "vllm" and colon:
+        from mcpgym_rl.vllm.policy import make_vllm_policy
+
+        return make_vllm_policy(rest, options)
     if options:
         raise ConfigurationError(
-            f"only {', '.join(ENDPOINTS)}, local:PATH and llama:MODEL take {', '.join(options)}; the policy {spec!r} "
-            "does not"
+            f"only {', '.join(ENDPOINTS)}, local:PATH, llama:MODEL and vllm:DIR@URL take "
+            f"{', '.join(options)}; the policy {spec!r} does not"
         )
     if kind == "script" and colon:
         from mcpgym_rl.policies.script import read_script

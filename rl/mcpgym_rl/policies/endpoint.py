@@ -135,7 +135,7 @@ class EndpointPolicy(abc.ABC):
         model, at, rest = where.partition("@http")
         base_url = f"http{rest}".rstrip("/") if at else None
         odd = not at and ("@" in where or "://" in where)
-        if not model or odd or (base_url is None and cls.default_url is None) or not (not at or _is_address(base_url)):
+        if not model or odd or (base_url is None and cls.default_url is None) or not (not at or is_address(base_url)):
             shown = model.partition("@")[0][:80]  # without the address, which may hold a password
             raise ConfigurationError(f"{cls.kind}:{shown}…: write {cls.form()}")
         return cls(model, base_url, cls._key(base_url or cls.default_url or ""), cls.option_class(**options))
@@ -176,7 +176,8 @@ class EndpointPolicy(abc.ABC):
         return text.replace(self.key, "***") if self.key != NO_KEY else text
 
 
-def _is_address(url: str | None) -> bool:
+def is_address(url: str | None) -> bool:
+    """Whether this is the address of an API: a scheme, a host, and nothing after the path."""
     try:
         parts = urlsplit(url or "")
         _ = parts.port  # raises for one that is no number

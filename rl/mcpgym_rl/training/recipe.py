@@ -155,6 +155,17 @@ class Certify(Section):
     """and at least this exact win rate against uniformly random play."""
 
 
+class VllmSection(Section):
+    """A vLLM server that samples, in place of the trainer's own engine (see docs/vllm.md)."""
+
+    url: str
+    """Where it is: http://127.0.0.1:8000."""
+    model: str | None = None
+    """The name of the model there; None for the only one."""
+    folder: str | None = None
+    """Where adapters are written for it, a path that it sees as well; None for the run's own folder."""
+
+
 class Rl(Section):
     """Reinforcement learning."""
 
@@ -227,6 +238,8 @@ class Rl(Section):
     """Sample the next batch while this one is learnt from: its policy is one update old."""
     micro_batch_tokens: int = Field(default=16_384, gt=0)
     """Gradients are accumulated over parts of at most so many places."""
+    vllm: VllmSection | None = None
+    """Sample with vLLM, which takes the adapters in before each batch; only with model.lora_rank."""
     rewards: Rewards = Rewards()
     """What a rollout is worth."""
     curriculum: Curriculum = Curriculum()
@@ -267,6 +280,22 @@ class Recipe(Section):
     def _something_before(self) -> Self:
         if self.then and self.rl is None:
             raise ValueError("[[then]] goes on from [rl], which is not there")
+        return self
+
+    @model_validator(mode="after")
+    def _vllm_has_the_weights(self) -> Self:
+        stages = [stage for stage in (self.rl, *self.then) if stage is not None and stage.vllm is not None]
+        if not stages:
+            return self
+        if not self.model.lora_rank:
+            raise ValueError("rl.vllm samples with adapters upon a model that vLLM has: give model.lora_rank")
+        if self.warm_up is not None or self.then:
+            raise ValueError(
+                "rl.vllm: vLLM serves the model that training begins with, which warm_up and [[then]] would change; "
+                "run them apart, and go on from their model/ (model.path)"
+            )
+        if any(stage.hot_min_p and "hot_min_p" in stage.model_fields_set for stage in stages):
+            raise ValueError("rl.vllm: vLLM states no log-probabilities that min_p leaves alone: say hot_min_p = 0")
         return self
 
 

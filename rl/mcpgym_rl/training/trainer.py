@@ -62,7 +62,7 @@ class Trainer:
         self.reference = copy_model(self.model).requires_grad_(False) if self.rl.kl else None
         self.sampled = copy_model(self.model) if self.rl.overlap else self.model
         self.optimizer = _optimizer(self.model, self.rl)
-        self.sampler = self._policy(self.sampled, self.rl.temperature)
+        self.sampler = self._sampler()
         self.greedy = self._policy(self.averaged, 0.0)
         self.size = setup.environment.size(self.rl.split)
         self.tree = setup.environment.game_tree()
@@ -90,6 +90,8 @@ class Trainer:
                 if self.best is None:
                     raise
                 state.finished = str(stopped)
+            finally:
+                await self.sampler.aclose()
         self._finish()
         return state
 
@@ -248,6 +250,16 @@ class Trainer:
 
     def _out_of_time(self) -> bool:
         return self.rl.cpu_seconds is not None and time.process_time() - self._started >= self.rl.cpu_seconds
+
+    def _sampler(self) -> LocalPolicy:
+        """What plays, with the weights as they are when it is refreshed: our own engine, or vLLM."""
+        rl = self.rl
+        if rl.vllm is None:
+            return self._policy(self.sampled, rl.temperature)
+        from mcpgym_rl.vllm.policy import training_policy
+
+        folder = Path(rl.vllm.folder) if rl.vllm.folder else self.setup.folder / "adapters"
+        return training_policy(rl.vllm.url, rl.vllm.model, self.sampled, folder, self.setup.chat, rl)
 
     def _policy(self, model: nn.Module, temperature: float) -> LocalPolicy:
         rl = self.rl

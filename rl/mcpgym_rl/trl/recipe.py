@@ -44,6 +44,7 @@ CANNOT: Mapping[str, tuple[Any, str]] = {
         Rl().micro_batch_tokens,
         "TRL counts rollouts: say [trl] per_device_train_batch_size",
     ),
+    "vllm": (None, "TRL has its own: say [trl] use_vllm"),
     "curriculum": (Curriculum(), f"{_TREE}: leave the table out"),
     "certify": (None, "TRL knows no certificates: say certify = false, and use mcpgym certify afterwards"),
 }  # fmt: skip
