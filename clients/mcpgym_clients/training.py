@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,7 @@ def run(options: TrainOptions) -> int:
             talk().print(f"interrupted; go on with: mcpgym train --resume {escaped(folder)}", soft_wrap=True)
             raise
     if first:
-        _tell(outcome)
+        _tell(outcome, recipe)
     reached = outcome.certificate is None or outcome.finished == "certified"
     return 0 if reached else FAILURE
 
@@ -159,11 +160,22 @@ def _changes(given: Sequence[str]) -> dict[str, Any]:
     return changes
 
 
-def _tell(outcome: Outcome) -> None:
+def _tell(outcome: Outcome, recipe: Recipe) -> None:
     console = out()
     console.print(f"model: [bold]{escaped(outcome.model)}[/bold], after {outcome.cpu_seconds:.0f} CPU seconds")
     if outcome.certificate is not None:
         console.print(_verdict(outcome.certificate, outcome.finished), soft_wrap=True)
+    elif outcome.finished not in ("steps", "warm-up"):
+        console.print(f"it ended for: {escaped(outcome.finished.replace('_', ' '))}", soft_wrap=True)
+    settings = "".join(f" --config {shlex.quote(f'{name}={_text(value)}')}" for name, value in recipe.config.items())
+    measure = (
+        f"mcpgym eval {shlex.quote(recipe.environment)}{settings} --policy {shlex.quote(f'local:{outcome.model}')}"
+    )
+    console.print(f"measure it: {escaped(measure)}", soft_wrap=True)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _verdict(certificate: Mapping[str, Any], finished: str) -> str:

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from mcpgym_clients.cli import main
+from mcpgym_clients.training import _tell
+from mcpgym_rl.training.pipeline import Outcome
+from mcpgym_rl.training.recipe import make_recipe
 
 CASES = [
     ([], "what is to be trained?"),
@@ -38,3 +41,16 @@ def test_a_folder_with_a_run_in_it_is_gone_on_with_not_overwritten(
     (tmp_path / "recipe.json").write_text("{}", "utf-8")
     assert main(["train", "tic-tac-toe", "--out", str(tmp_path)]) == 2
     assert f"--resume {tmp_path}" in capsys.readouterr().err
+
+
+def test_at_its_end_a_run_says_why_it_ended_early_and_how_its_model_is_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    recipe = make_recipe({"environment": "tic-tac-toe", "config": {"max_random_move_prob": 0.5, "best_move": "first"}})
+    _tell(Outcome(Path("my runs/model"), None, "each rollout was perfect", 12.3), recipe)
+    said = capsys.readouterr().out
+    assert "it ended for: each rollout was perfect" in said
+    settings = "--config max_random_move_prob=0.5 --config best_move=first"
+    assert f"mcpgym eval tic-tac-toe {settings} --policy 'local:my runs/model'" in said
+    _tell(Outcome(Path("m"), None, "steps", 12.3), make_recipe({"environment": "tic-tac-toe"}))
+    assert "it ended for" not in capsys.readouterr().out

@@ -47,3 +47,12 @@ class Guess(Environment[Task, dict[str, Any]]):
 
     def reference_policies(self) -> Mapping[str, ReferencePolicy]:
         return {}
+
+
+class Told(Guess):
+    """The same with a teacher who knows: after it there is nothing left to learn."""
+
+    name = "told"
+
+    def teacher(self, skill: float) -> ReferencePolicy:
+        return lambda messages, random: assistant("", [tool_call("call_0", "say", f'{{"number": {PAYS}}}')])

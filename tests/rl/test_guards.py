@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from test_advantages import trace
 
+from mcpgym.rewards import Reward
 from mcpgym_rl.traces import Trace, TraceCall, TraceError
-from mcpgym_rl.training.guards import TrainingStopped, Watch, invalid_share
-from mcpgym_rl.training.recipe import Guards
+from mcpgym_rl.training.guards import NothingLeft, TrainingStopped, Watch, invalid_share
+from mcpgym_rl.training.recipe import Guards, Rewards
+from mcpgym_rl.training.rewarding import all_perfect
 
 PLAYED = replace(trace((4, "fine")), calls=[TraceCall("play", {}, "fine", False, 0.1)])
 
@@ -42,6 +45,42 @@ def test_no_signal_for_so_many_batches_in_a_row_stops_the_run_and_one_with_signa
         watch.batch([PLAYED], signal, guards)
     with pytest.raises(TrainingStopped, match="no group of the last 3 batches"):
         watch.batch([PLAYED], 0.0, guards)
+
+
+def test_perfect_batches_in_a_row_end_the_run_well_and_equal_ones_that_are_not_perfect_do_not() -> None:
+    watch, guards = Watch(), Guards(no_signal_batches=3)
+    for signal, perfect in ((0.0, True), (0.0, True), (0.2, False), (0.0, True), (0.0, True)):
+        watch.batch([PLAYED], signal, guards, perfect=perfect)
+    with pytest.raises(NothingLeft, match="the last 3 batches had the highest reward"):
+        watch.batch([PLAYED], 0.0, guards, perfect=True)
+    watch = Watch(perfect=2, without_signal=2)
+    with pytest.raises(TrainingStopped, match="nothing to learn from") as stopped:
+        watch.batch([PLAYED], 0.0, guards, perfect=False)
+    assert not isinstance(stopped.value, NothingLeft)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "worths", "perfect"),
+    [
+        ({}, [2.1, 2.1], True),  # 2 for the most of `won`, 0.1 for the least of `slow`
+        ({}, [2.1, 2.0], False),
+        ({}, [2.1, None], False),
+        ({"game_outcome": {"win": 1.0, "loss": -1.0}}, [1.0], True),
+        ({"game_outcome": {"win": 1.0, "loss": -1.0}, "components": {"won": 0.5}}, [1.0], False),
+        ({"game_outcome": {"win": 1.0, "loss": -1.0}, "components": {"won": 0.5}}, [1.5], True),
+        ({"components": {"won": 0.0}}, [0.0], False),  # whatever it does is worth the same
+        ({"components": {"other": 1.0}}, [9.0], False),
+    ],
+)
+def test_rollouts_are_perfect_when_nothing_could_be_worth_more(
+    rewards: dict[str, Any], worths: list[float | None], perfect: bool
+) -> None:
+    own = {
+        "won": Reward("won", float, 2.0, 0.0, 1.0, "", ()),
+        "slow": Reward("slow", float, -0.1, -1.0, 1.0, "", ()),
+        "seen": Reward("seen", float, 0.0, 0.0, 9.0, "", ()),
+    }
+    assert all_perfect(worths, own, Rewards(**rewards)) is perfect
 
 
 def test_case_29_a_batch_without_any_score_stops_the_run_with_the_reason() -> None:

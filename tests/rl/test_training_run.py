@@ -106,6 +106,14 @@ def test_case_31_a_run_killed_again_and_again_ends_as_one_that_was_left_alone(tm
     assert [row["step"] for row in rows[0]] == list(range(10))
 
 
+def test_a_run_with_nothing_left_to_learn_ends_well_and_publishes_its_model(tmp_path: Path) -> None:
+    rl = {**GUESS["rl"], "guards": {"no_signal_batches": 2}, "temperature": 0.2}
+    outcome = Pipeline(make_recipe({**GUESS, "environment": "guessing_game:Told", "rl": rl}), tmp_path).run()
+    assert outcome.finished == "each rollout of the last 2 batches had the highest reward there is"
+    assert weights(tmp_path)
+    assert len(read_metrics(tmp_path / "rl")) < GUESS["rl"]["steps"]
+
+
 def test_a_folder_of_another_recipe_is_not_gone_on_with(tmp_path: Path) -> None:
     Pipeline(make_recipe(GUESS), tmp_path)
     with pytest.raises(ConfigurationError, match="another recipe"):

@@ -13,16 +13,23 @@ class TrainingStopped(Exception):
     """Training cannot go on as it is; the message says why and what may help. Everything up to here is kept."""
 
 
+class NothingLeft(TrainingStopped):
+    """Every rollout has had the highest reward for a while: training has come to its end, and well."""
+
+
 @dataclass(slots=True)
 class Watch:
     """What the guards remember from batch to batch."""
 
     batches: int = 0
     without_signal: int = 0
+    perfect: int = 0
     valid_once: bool = False
     roll_backs: int = 0
 
-    def batch(self, traces: Sequence[Trace], signal: float, guards: Guards, *, tools: bool = True) -> str | None:
+    def batch(
+        self, traces: Sequence[Trace], signal: float, guards: Guards, *, tools: bool = True, perfect: bool = False
+    ) -> str | None:
         """Look at a batch before it is learnt from; why to go back to the best state, or None.
 
         Args:
@@ -30,8 +37,10 @@ class Watch:
             signal: the share of its groups whose rewards differ.
             guards: the limits.
             tools: whether the environment has any; without, no call is missed, and none can be invalid.
+            perfect: whether each rollout has the highest reward that there is.
 
         Raises:
+            NothingLeft: so many batches in a row were perfect that there is nothing left to learn.
             TrainingStopped: there is nothing to learn from.
         """
         self.batches += 1
@@ -43,6 +52,9 @@ class Watch:
                 "the policy made no tool call in the first batch, so no reward can tell its tries apart; "
                 "warm it up first (a [warm_up] table), or check that its chat template shows the tools"
             )
+        self.perfect = self.perfect + 1 if perfect else 0
+        if self.perfect >= guards.no_signal_batches:
+            raise NothingLeft(f"each rollout of the last {self.perfect} batches had the highest reward there is")
         self.without_signal = 0 if signal > 0 else self.without_signal + 1
         if self.without_signal >= guards.no_signal_batches:
             raise TrainingStopped(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from mcpgym.rewards import Reward
 from mcpgym_rl.traces import Trace
 from mcpgym_rl.training.recipe import Rewards
 
@@ -22,3 +25,20 @@ def reward_of(trace: Trace, rewards: Rewards) -> float | None:
             return None
         worth += weight * value
     return worth
+
+
+def all_perfect(worths: Sequence[float | None], own: Mapping[str, Reward], rewards: Rewards) -> bool:
+    """Whether none of these rollouts could be worth more, with the environment's ``own`` rewards in their ranges.
+
+    Where all rollouts are worth the same whatever they do, none is perfect.
+    """
+    weights = rewards.components
+    if not rewards.game_outcome and not weights:
+        weights = {name: item.weight for name, item in own.items()}
+    least, most = min(rewards.game_outcome.values(), default=0.0), max(rewards.game_outcome.values(), default=0.0)
+    for name, weight in weights.items():
+        if name not in own:
+            return False
+        ends = (weight * own[name].low, weight * own[name].high)
+        least, most = least + min(ends), most + max(ends)
+    return most > least and all(worth is not None and worth >= most - 1e-9 for worth in worths)

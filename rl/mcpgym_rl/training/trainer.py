@@ -27,11 +27,11 @@ from mcpgym_rl.training.advantages import group_advantages, turn_advantages
 from mcpgym_rl.training.batch import make_batch
 from mcpgym_rl.training.checkpoint import Snapshot, State
 from mcpgym_rl.training.curriculum import Plan, groups_for, plan_batch
-from mcpgym_rl.training.guards import TrainingStopped
+from mcpgym_rl.training.guards import NothingLeft, TrainingStopped
 from mcpgym_rl.training.metrics import Metrics, describe_batch
 from mcpgym_rl.training.models import copy_model
 from mcpgym_rl.training.recipe import Recipe, Rl
-from mcpgym_rl.training.rewarding import reward_of
+from mcpgym_rl.training.rewarding import all_perfect, reward_of
 from mcpgym_rl.training.updating import Update, average, entropy_weight, learning_rate, minibatches, update
 
 Report = Callable[[Mapping[str, Any]], None]
@@ -76,8 +76,8 @@ class Trainer:
     async def train(self) -> State:
         """Train until the certificate is reached or the steps, the time or the patience are at an end.
 
-        A guard that stops a run which has a certificate ends it there: the best state is the result, and ``finished``
-        says why.
+        A guard that stops a run which has a certificate, or nothing left to learn, ends it there: the best state, or
+        the last, is the result, and ``finished`` says why.
 
         Raises:
             TrainingStopped: a guard stopped it before there was anything to keep.
@@ -87,7 +87,7 @@ class Trainer:
             try:
                 await self._loop(metrics)
             except TrainingStopped as stopped:
-                if self.best is None:
+                if self.best is None and not isinstance(stopped, NothingLeft):
                     raise
                 state.finished = str(stopped)
             finally:
@@ -111,7 +111,7 @@ class Trainer:
             described = describe_batch(traces, rewards, rl.temperature)
             row |= {**described, "signal": signal, "groups": plan.kinds}
             ahead = None
-            if (why := self._look(traces, signal)) and self._roll_back(why):
+            if (why := self._look(traces, rewards, signal)) and self._roll_back(why):
                 row["went_back"] = why  # and nothing is learnt from a batch of the policy that was left
             else:
                 ahead = self._sample_ahead() if rl.overlap and state.step + 1 < rl.steps else None
@@ -131,10 +131,11 @@ class Trainer:
             with contextlib.suppress(asyncio.CancelledError):
                 await ahead
 
-    def _look(self, traces: Sequence[Trace], signal: float) -> str | None:
+    def _look(self, traces: Sequence[Trace], rewards: Sequence[float | None], signal: float) -> str | None:
         """Why to go back to the best state before learning from this batch, if there is a reason."""
-        tools = bool(self.setup.environment.tools)
-        return self.state.watch.batch(traces, signal, self.rl.guards, tools=tools)
+        environment = self.setup.environment
+        perfect = all_perfect(rewards, environment.rewards, self.rl.rewards)
+        return self.state.watch.batch(traces, signal, self.rl.guards, tools=bool(environment.tools), perfect=perfect)
 
     async def _finished(self, metrics: Metrics) -> bool:
         """Whether there is no further step; certifies where that is due, for the certificate may be the end."""

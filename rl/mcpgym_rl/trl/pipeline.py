@@ -21,6 +21,7 @@ from mcpgym.errors import ConfigurationError
 from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.training.checkpoint import State
 from mcpgym_rl.training.curves import draw_curves
+from mcpgym_rl.training.guards import NothingLeft
 from mcpgym_rl.training.metrics import Metrics, read_metrics
 from mcpgym_rl.training.models import load_model, save_model
 from mcpgym_rl.training.pipeline import Pipeline
@@ -86,6 +87,7 @@ class TrlPipeline(Pipeline):
         name = self.environment.name
         lane = ControlLane(LocalControl(Episodes({name: self.environment})))
         rollouts = Rollouts(self.recipe, rl, self.environment, chat, lane)
+        finished = "steps"
         specs = planned(self.recipe, rl, name, self.environment.size(rl.split))
         try:
             tokenizer = AutoTokenizer.from_pretrained(str(source), local_files_only=True, trust_remote_code=False)
@@ -102,7 +104,10 @@ class TrlPipeline(Pipeline):
                 )  # fmt: skip
                 if reporting is not None:
                     trainer.add_callback(reporting)
-                trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+                try:
+                    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+                except NothingLeft as stopped:  # in every process alike
+                    finished = str(stopped)
             self._keep(trainer, folder / "model")
         finally:
             rollouts.close()
@@ -111,7 +116,7 @@ class TrlPipeline(Pipeline):
         spent = 0.0 if reporting is None else reporting.cpu_seconds
         self._done(stage, spent)
         self._wait_for(stage)
-        return State(finished="steps", cpu_seconds=spent)
+        return State(finished=finished, cpu_seconds=spent)
 
     def _keep(self, trainer: Any, target: Path) -> None:
         """Write the trained model, adapters merged in; where weights are spread over processes, as TRL writes it."""

@@ -20,7 +20,7 @@ from mcpgym_rl.traces import Trace, TraceTokens
 from mcpgym_rl.training.guards import TrainingStopped, Watch
 from mcpgym_rl.training.metrics import describe_batch
 from mcpgym_rl.training.recipe import Recipe, Rl
-from mcpgym_rl.training.rewarding import reward_of
+from mcpgym_rl.training.rewarding import all_perfect, reward_of
 from mcpgym_rl.trl.plan import read
 from mcpgym_rl.trl.vllm_engine import VllmEngine
 
@@ -160,7 +160,8 @@ class Rollouts:
             if reward is not None:
                 seen[group].add(reward)
         signal = sum(len(values) > 1 for values in seen.values()) / len(seen)
-        self._watch.batch(traces, signal, self.rl.guards, tools=bool(self.environment.tools))
+        perfect = all_perfect(rewards, self.environment.rewards, self.rl.rewards)
+        self._watch.batch(traces, signal, self.rl.guards, tools=bool(self.environment.tools), perfect=perfect)
         row = describe_batch(traces, rewards, self.rl.temperature)
         row |= {"signal": signal, "groups": {"ordinary": len(seen)}, "sampling_seconds": round(seconds, 3)}
         self.batch = Batch(traces, rewards, row, flat=[len(seen[group]) < 2 for group in own])
