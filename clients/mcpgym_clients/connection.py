@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -92,6 +93,7 @@ async def own_server(
     from mcpgym.control_plane.secret import new_secret
     from mcpgym.serving import serving
 
+    logging.getLogger("mcpgym.metrics").setLevel(logging.ERROR)  # a late event loop is for operators, not for a player
     episodes = Episodes({environment.name: environment for environment in environments}, limits)
     async with serving(episodes, bare=not closed, secret=new_secret() if closed else None) as server:
         yield _Lent(episodes, server.url, signer)

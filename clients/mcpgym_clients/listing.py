@@ -18,8 +18,8 @@ from mcpgym.errors import MissingPackage
 from mcpgym.registry import environment_class, environment_names, load_environment
 from mcpgym_clients.console import clean, escaped, out
 
-_NARROW = 76
-"""With fewer columns than this there is no room for a table."""
+_NARROW = 110
+"""With fewer columns than this a table would leave its last column a word a line."""
 _FEW = 8
 """Tools that are named in the list of all environments."""
 
@@ -148,10 +148,11 @@ def _entry(item: Mapping[str, Any]) -> Group:
     """An environment where there is no room for a table."""
     splits = ", ".join(f"{split} {size:,}" for split, size in item["splits"].items())
     tools = _some([tool["name"] for tool in item["tools"]])
-    facts = f"  version {item['version']}; tasks: {splits}; tools: {tools}; schema {item['schema_hash'][:12]}"
+    facts = f"version {item['version']}; tasks: {splits}; tools: {tools}; schema {item['schema_hash'][:12]}"
     return Group(
-        Text.assemble((clean(item["name"]), "cyan"), (clean(facts), "dim")),
+        Text(clean(item["name"]), "cyan"),
         Padding(Text(clean(item["description"])), (0, 0, 0, 2)),
+        Padding(Text(clean(facts), "dim"), (0, 0, 0, 2)),
     )
 
 
