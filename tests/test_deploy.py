@@ -51,20 +51,22 @@ def test_a_cluster_takes_every_manifest() -> None:
         kubernetes_validate.validate({**manifest, "spec": {"podSelektor": {}}}, "1.33", strict=True)
 
 
-def test_the_pods_are_started_with_options_that_exist_and_found_where_others_look() -> None:
-    import typer.main
+def test_the_pods_are_started_with_options_that_exist_and_found_where_others_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from mcpgym_clients import serve
+    from mcpgym_clients.cli import main
 
-    from mcpgym_clients.cli import app
-
+    read: list[serve.ServeOptions] = []
+    monkeypatch.setattr(serve, "run", lambda options: read.append(options) or 0)
     found = {(m["kind"], m["metadata"]["name"]): m for m in manifests()}
     stateful = found["StatefulSet", "mcpgym"]["spec"]
     pod = stateful["template"]["spec"]
     (container,) = pod["containers"]
-    name, *arguments = [text.replace("$(POD_NAME)", "mcpgym-0") for text in container["args"]]
-    command: Any = typer.main.get_command(app)
-    made = command.commands[name].make_context(name, [*arguments]).params
-    assert (made["name"], made["port"], made["control_port"]) == ("mcpgym-0", 8000, 8001)
-    assert pod["terminationGracePeriodSeconds"] > made["drain_seconds"] + 20
+    assert main([text.replace("$(POD_NAME)", "mcpgym-0") for text in container["args"]]) == 0
+    (made,) = read
+    assert (made.name, made.port, made.control_port) == ("mcpgym-0", 8000, 8001)
+    assert pod["terminationGracePeriodSeconds"] > (made.drain_seconds or 0) + 20
     assert {port["name"]: port["containerPort"] for port in container["ports"]} == {"players": 8000, "control": 8001}
     service = found["Service", stateful["serviceName"]]["spec"]
     assert service["clusterIP"] == "None"
