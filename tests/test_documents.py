@@ -3,7 +3,8 @@
 A block's language says what happens to it. ``console``: each line that begins with ``$ `` is run by bash in a fresh
 folder per document; it must succeed. ``console background until=TEXT``: the command keeps running until the document
 ends; the next block waits until it has printed TEXT.
-``console exit=N``: it must end with N. ``python file=NAME`` is written to NAME in that folder; plain ``python`` is run.
+``console exit=N says=TEXT``: it must end with N and
+have said TEXT. ``python file=NAME`` is written to NAME in that folder; plain ``python`` is run.
 ``diff file=NAME`` changes NAME there, and must fit it to the line. ``python from=PATH`` is quoted: its lines stand in
 that file of the project, in this order; a line ``…`` is what was left out.
 ``json`` must parse, ``toml`` too, and ``toml file=NAME`` is written to NAME. ``text`` is output, for people. A line
@@ -40,7 +41,7 @@ NOT_HERE = {"make test": "this is what runs these tests", "make bench": "test_be
 def blocks(document: Path) -> Iterator[tuple[str, dict[str, str], str]]:
     """Each fenced block: its language, its options, its text."""
     for language, options, text in BLOCK.findall(document.read_text(encoding="utf-8")):
-        parsed = dict(part.split("=", 1) if "=" in part else (part, "") for part in options.split())
+        parsed = dict(part.split("=", 1) if "=" in part else (part, "") for part in shlex.split(options))
         yield language, parsed, text
 
 
@@ -49,7 +50,15 @@ def environment(folder: Path) -> dict[str, str]:
     return os.environ | {"PATH": path, "COLUMNS": "120", "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run")}
 
 
-def run_line(line: str, folder: Path, wanted: int, running: list[subprocess.Popen[bytes]], until: str | None) -> None:
+def run_line(
+    line: str,
+    folder: Path,
+    running: list[subprocess.Popen[bytes]],
+    *,
+    wanted: int = 0,
+    says: str = "",
+    until: str | None = None,
+) -> None:
     if line in NOT_HERE:
         return
     if line.startswith("claude mcp add "):
@@ -83,6 +92,8 @@ def run_line(line: str, folder: Path, wanted: int, running: list[subprocess.Pope
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode == wanted, f"$ {line}\nexit {done.returncode}, not {wanted}\n{done.stdout}\n{done.stderr}"
+    said = " ".join((done.stdout + done.stderr).split())  # errors are folded where a terminal ends
+    assert says in said, f"$ {line}\ndoes not say {says!r}\n{done.stdout}\n{done.stderr}"
 
 
 async def connect(words: list[str], folder: Path) -> None:
@@ -122,9 +133,10 @@ def test_every_block_of_a_document_does_what_it_says(document: Path, tmp_path: P
         for language, options, text in blocks(document):
             match language:
                 case "console":
-                    wanted = int(options.get("exit", 0))
+                    wanted, says = int(options.get("exit", 0)), options.get("says", "")
+                    assert says or not wanted, f"{text}: what goes wrong must be told from what else may: says=TEXT"
                     for line in re.findall(r"^\$ (.*(?:\\\n.*)*)$", text, re.MULTILINE):
-                        run_line(line, tmp_path, wanted, running, options.get("until"))
+                        run_line(line, tmp_path, running, wanted=wanted, says=says, until=options.get("until"))
                 case "python":
                     if "from" in options:
                         assert_quoted(text, options["from"])
@@ -134,7 +146,7 @@ def test_every_block_of_a_document_does_what_it_says(document: Path, tmp_path: P
                         continue
                     file = tmp_path / "block.py"
                     file.write_text(text, encoding="utf-8")
-                    run_line(f"python {file.name}", tmp_path, int(options.get("exit", 0)), running, None)
+                    run_line(f"python {file.name}", tmp_path, running, wanted=int(options.get("exit", 0)))
                 case "diff":
                     file = tmp_path / options["file"]
                     file.write_text(apply_diff(file.read_text(encoding="utf-8"), text), encoding="utf-8")
