@@ -118,7 +118,10 @@ def test_templates_are_built_and_installed_and_pass_their_own_tests(
     names = [f"our-{template}" for template in template_names()]
     for name in names:
         run(name, name.removeprefix("our-"), None)
-        assert "note:" not in capsys.readouterr().out
+        said = capsys.readouterr().out
+        assert "note:" not in said
+        assert f"mcpgym env card {name} --write README.md" in said
+        assert (f"mcpgym train {name}\n" in said) == bool(list(Path(name).rglob("recipe.toml")))
         assert "**Rewards**" in Path(name, "README.md").read_text("utf-8")
     built = [f"./{name}" for name in names]
     command("pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", ".", *built, where=tmp_path)

@@ -41,7 +41,9 @@ def run(name: str, config: Sequence[str], episodes: int, write: Path | None, che
     elif new != old:
         changed = list(difflib.unified_diff(old.splitlines(), new.splitlines(), str(file), "as it is now", lineterm=""))
         print("\n".join(changed[:40]), file=sys.stderr)
-        raise CommandFailed(f"{file} describes another environment than this; write it anew with --write {file}")
+        raise CommandFailed(
+            f"{file} describes another environment than this; write it anew: mcpgym env card {name} --write {file}"
+        )
 
 
 def _read(file: Path) -> str:

@@ -43,13 +43,11 @@ def run(name: str, template: str, folder: Path | None) -> None:
     if missing:
         out().print(f"[yellow]note:[/yellow] its README has no tables yet: {escaped(missing)}", soft_wrap=True)
     out().print(f"\nIts rules are in {escaped(str(folder / names.module))}. Now:\n", soft_wrap=True)
-    for line in (
-        f"cd {folder}",
-        "pip install -e '.[dev]'",
-        f"mcpgym check {name}",
-        f"mcpgym play {name}",
-        "pytest",
-    ):
+    lines = [f"cd {folder}", "pip install -e '.[dev]'", f"mcpgym check {name}", f"mcpgym play {name}", "pytest"]
+    if (folder / names.module / "recipe.toml").exists():
+        lines.append(f"mcpgym train {name}")
+    lines.append(f"mcpgym env card {name} --write README.md  # after each change of the rules")
+    for line in lines:
         out().print(f"  {escaped(line)}", soft_wrap=True, highlight=False)
 
 
