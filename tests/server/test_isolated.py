@@ -26,7 +26,8 @@ from mcpgym.combined.making import combine
 from mcpgym.control import Call, LocalControl
 from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes
-from mcpgym.errors import ConfigurationError, EpisodeError, McpgymError, RewardError
+from mcpgym.errors import ConfigurationError, EpisodeError, InfrastructureError, McpgymError, RewardError
+from mcpgym.isolated import process
 from mcpgym.isolated.environment import IsolatedEnvironment
 from mcpgym.isolated.home import home_of, in_use
 from mcpgym.isolated.records import VARIABLE, added, records
@@ -224,6 +225,39 @@ def test_what_answers_no_more_is_ended(folder: Path, monkeypatch: pytest.MonkeyP
             assert (await plane.step([Call(again.token, "add", {"number": 1})]))[0].text == "Fine: 1"
 
     asyncio.run(play())
+
+
+ANSWERS = {
+    "no result": b'{"id":1}',
+    "no error": b'{"id":1,"error":"x"}',
+    "no kind of error": b'{"id":1,"error":{"kind":"other","type":"a\\u0000b","text":"x"}}',
+    "no object": b"[1]",
+    "no number": b'{"id":[]}',
+    "no JSON": b"hello",
+    "too deep": b"[" * 100_000 + b"]" * 100_000,
+    "no end of it": None,
+}
+
+
+@pytest.mark.parametrize("what", list(ANSWERS))
+def test_what_is_no_answer_ends_it_and_nobody_waits_for_it(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not a process of ours at all: whatever it sends, who asks is told, and keeps the memory that it has."""
+    monkeypatch.setattr(process, "LONGEST", 1_000_000)
+    (tmp_path / "answer").write_bytes((ANSWERS[what] or b"x" * 3_000_000) + (b"" if ANSWERS[what] is None else b"\n"))
+    fake = tmp_path / "python"
+    fake.write_text(
+        f"#!{sys.executable} -IS\nimport socket, sys\nchannel = socket.socket(fileno=int(sys.argv[4]))\n"
+        f"channel.recv(1000)\nchannel.sendall(open({str(tmp_path / 'answer')!r}, 'rb').read())\nchannel.recv(1)\n"
+    )
+    fake.chmod(0o700)
+    child = process.Child(fake, "the liar")
+    try:
+        with pytest.raises(InfrastructureError, match=r"the liar answered what is no answer \("):
+            child.ask_now("hello")
+    finally:
+        child.kill("the test is over")
 
 
 CHILD = """

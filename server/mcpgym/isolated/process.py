@@ -39,6 +39,8 @@ GRACE_SECONDS = 8.0
 ALLOWED_SECONDS = 60.0
 """A request's limit where none is said."""
 CHUNK = 1024 * 1024
+LONGEST = 256 * 1024 * 1024
+"""Bytes of one answer; who sends more is ended, before this machine has no memory left."""
 
 _alive: weakref.WeakSet[Child] = weakref.WeakSet()
 
@@ -192,24 +194,29 @@ class Child:
                 start = len(buffer)
                 buffer += part
                 if buffer.find(b"\n", start) < 0:
+                    if len(buffer) > LONGEST:
+                        raise ValueError(f"over {LONGEST:,} bytes")
                     continue
                 *lines, rest = bytes(buffer).split(b"\n")
                 buffer = bytearray(rest)
                 for line in lines:
                     self._hand_out(decode(line))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            self.kill(f"answered what is no answer ({type(error).__name__})")
+        except Exception as error:  # of whatever kind: nobody may wait for it for ever
+            self.kill(f"answered what is no answer ({type(error).__name__}: {str(error)[:100]})")
         self._bury()
 
     def _hand_out(self, message: Mapping[str, Any]) -> None:
+        number, error = message["id"], message.get("error")
+        failure = None if error is None else decode_error(error)
+        result = message["result"] if failure is None else None  # what is no answer raises here, where all still wait
         with self._lock:
-            waiting = self._waiting.pop(message["id"], None)
+            waiting = self._waiting.pop(number, None)
         if waiting is None:
             return
-        if (error := message.get("error")) is not None:
-            waiting[0].set_exception(decode_error(error))
+        if failure is not None:
+            waiting[0].set_exception(failure)
         else:
-            waiting[0].set_result(message["result"])
+            waiting[0].set_result(result)
 
     def _look(self, pinged: float) -> float:
         """Whether a request is over its limit; one that does not even answer that it is alive is ended."""
