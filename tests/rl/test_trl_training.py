@@ -129,6 +129,18 @@ def test_a_sampler_that_disagrees_with_the_trainer_stops_the_run(
 
 
 @pytest.mark.usefixtures("undrawn")
+def test_a_run_with_nothing_left_to_learn_ends_well_with_its_model(
+    warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcpgym_rl.trl.rollouts.all_perfect", lambda *_: True)
+    run = begun(warm, tmp_path / "run")
+    outcome = TrlPipeline(recipe(guards={"no_signal_batches": 2}), run).run()
+    assert outcome.finished == "each rollout of the last 2 batches had the highest reward there is"
+    assert len(read_metrics(run / "rl")) == 1
+    assert weights(run)
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_a_batch_without_a_signal_leaves_the_weights_as_they_are(
     warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
