@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,24 @@ from mcpgym.receipts import Signer
 from mcpgym.registry import load_environment
 from mcpgym.serving import serving
 from mcpgym.signing_keys import make_signing_key
+from mcpgym_rl.lanes import ControlLane
+from mcpgym_rl.policies import make_policy
+from mcpgym_rl.run import EpisodeSpec, run
+from mcpgym_rl.traces import Trace
 
 SECRET = "a-secret-that-nobody-may-read-anywhere"
 
 
 @dataclass
 class Watched:
-    """``refuse`` are tasks that cannot be opened just now. ``episodes`` are those that were, in order."""
+    """``refuse`` are tasks that cannot be opened just now, ``unscored`` pairs of environment and task whose rewards
+    have no input. ``episodes`` are those that were opened, in order."""
 
     url: str = ""
     control_url: str = ""
     proxy: str = ""
     refuse: set[str] = field(default_factory=set)
+    unscored: set[tuple[str, str]] = field(default_factory=set)
     episodes: dict[str, OpenedEpisode] = field(default_factory=dict)
     calls: dict[str, Sequence[CallRecord]] = field(default_factory=dict)
     live: set[str] = field(default_factory=set)
@@ -58,6 +64,14 @@ class WatchedControl(LocalControl):
         self.watched.most = max(self.watched.most, len(self.watched.live))
         return opened
 
+    async def score(self, token: str, *given: Any, **named: Any) -> Any:
+        """Score an episode, if its rewards have what they read."""
+        score = await super().score(token, *given, **named)
+        opened = self.watched.episodes[token]
+        if (opened.environment, opened.task) in self.watched.unscored:
+            return replace(score, total=None, components=dict.fromkeys(score.components))
+        return score
+
     async def close(self, token: str) -> None:
         """Close an episode."""
         self.watched.calls[token] = await self.calls(token)
@@ -76,6 +90,19 @@ async def watched_server(monkeypatch: Any, key: Path, *names: str, cut_every: in
         watched.url, watched.control_url = server.url, server.control_url
         async with _between(watched, cut_every):
             yield watched
+
+
+async def played_here(name: str, model: str, count: int, *seeds: int) -> dict[tuple[str, int], Trace]:
+    """The first tasks of a split in our own loop, with a policy that is named as ``mcpgym eval`` names one."""
+    environment = load_environment(name)
+    lane = ControlLane(LocalControl(Episodes({name: environment})))
+    policy = make_policy(model, environment)
+    specs = [EpisodeSpec(name, split="test", index=index, seed=seed) for seed in seeds for index in range(count)]
+    try:
+        return {(trace.task, trace.seed): trace for trace in (await run(policy, lane, specs, concurrency=8)).traces}
+    finally:
+        await policy.aclose()
+        await lane.aclose()
 
 
 @asynccontextmanager

@@ -32,7 +32,8 @@ def main() -> int:
     for file in sys.argv[1:]:
         model = get_model("mockllm/model", custom_outputs=plays)
         folder = f"mock-{Path(file).stem}"
-        (log,) = eval(file, model=model, limit=12, epochs=2, log_dir=folder, log_format="json", display="none")
+        limit, epochs = (12, 2) if "tic" in file else (4, 1)
+        (log,) = eval(file, model=model, limit=limit, epochs=epochs, log_dir=folder, log_format="json", display="none")
         failed += log.status != "success"
         if log.error is not None:
             print(log.error.message)

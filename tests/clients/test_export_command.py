@@ -8,6 +8,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +17,7 @@ import jsonschema
 import pytest
 
 from mcpgym.registry import load_environment
-from mcpgym_clients.exporting.facts import facts_of
+from mcpgym_clients.exporting.facts import _without, facts_of
 from mcpgym_clients.exporting.writing import inspect_file, verifiers_files
 
 HERE = Path(__file__).parent
@@ -122,14 +123,70 @@ def test_a_secret_is_taken_and_renamed(monkeypatch: pytest.MonkeyPatch, tmp_path
         control.take_secret()
 
 
-def test_other_tools_than_those_exported_are_refused_with_both_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("there", "options", "said"),
+    [
+        ({}, None, None),
+        ({"schema_hash": "b" * 64}, None, f"schema hash {'a' * 64} was exported .version 1.* has {'b' * 64}"),
+        ({"version": "2"}, None, "is not what was exported: version 1, and there 2"),
+        ({"version": "2"}, {"size": 4}, "version 1, and there 2"),
+        ({"rewards": {"won": 0.5}}, None, "the reward won 1.0, and there 0.5"),
+        ({"rewards": {}}, None, "the reward won 1.0, and there null"),
+        ({"rewards": {"won": 1, "more": 1}}, None, "no reward more, which is there"),
+        ({"config": {"size": 4, "part": {"deep": 1}}}, None, "size 3, and there 4. Scores of the two"),
+        ({"config": {"size": 3, "part": {"deep": 2}}}, None, "part.deep 1, and there 2"),
+        ({"config": {"size": 3, "part": {"deep": 1}, "new": 1}}, None, None),
+    ],
+)
+def test_a_server_with_something_else_than_was_exported_is_refused(
+    there: dict[str, Any], options: Any, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     control = control_module({})
     monkeypatch.setenv("MCPGYM_CONTROL_API_KEY", "x")
-    exported = {"environment": "e", "schema_hash": "a" * 64, "version": "1", "server": "unix:/x", "config": {}}
-    session = control.Session(control.Control(exported), None)
-    session._same_tools("a" * 64)
-    with pytest.raises(control.ServerTrouble, match=f"schema hash {'a' * 64} was exported .* has {'b' * 64}"):
-        session._same_tools("b" * 64)
+    alike = {"name": "e", "version": "1", "schema_hash": "a" * 64, "rewards": {"won": 1.0}}
+    alike["config"] = {"size": 3, "part": {"deep": 1}}
+    exported = {**alike, "environment": "e", "server": "unix:/x", "config": {}, "settings": alike["config"]}
+    plane = control.Control(exported, options=options)
+    answer = {"environments": [{**alike, **there}]}
+    if said is None:
+        plane._check(answer)
+    else:
+        with pytest.raises(control.ServerTrouble, match=said):
+            plane._check(answer)
+
+
+def test_fields_that_are_sent_may_differ_from_those_that_were_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+    control = control_module({})
+    monkeypatch.setenv("MCPGYM_CONTROL_API_KEY", "x")
+    exported = {"environment": "e", "version": "1", "schema_hash": "a", "rewards": {}, "server": "unix:/x"}
+    exported |= {"config": {}, "settings": {"size": 3, "part": {"deep": 1}, "more": 1}}
+    played = {"size": 4, "part": {"deep": 2}, "more": 1}
+    for options in ({"size": 4, "part": {"deep": 2}}, {"size": 4, "part.deep": 2}):
+        control.Control(exported, options=options)._same("1", "a", played)
+    with pytest.raises(control.ServerTrouble, match=r"more 1, and there 2\."):
+        control.Control(exported, options=options)._same("1", "a", played | {"more": 2})
+
+
+def test_all_fields_are_written_down_but_those_that_name_a_place() -> None:
+    assert facts_of("tic-tac-toe", ["max_turns=5"], None, 0, None).settings["max_turns"] == 5
+    facts = facts_of("reverse-text+tic-tac-toe", [], None, 0, None)
+    assert facts.settings == load_environment("reverse-text+tic-tac-toe").config.model_dump(mode="json")
+    assert _without({"a": 1, "b": {"c": 2, "d": 3}}, {"a", "b.c"}) == {"b": {"d": 3}}
+
+
+@pytest.mark.parametrize("name", ["2048", "class", "scored", "print", "Control", 'x" * 2 + """\n1/0', "environment"])
+def test_whatever_an_environment_is_called_its_task_is_a_function_of_its_own(name: str) -> None:
+    facts = replace(facts_of("tic-tac-toe", [], None, 0, None), environment=name, description="The ENVIRONMENT.")
+    text = inspect_file(facts)
+    tree = ast.parse(text)
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    (task,) = [node for node in tree.body if isinstance(node, ast.FunctionDef) and ast.dump(node).count("id='task'")]
+    assert names.count(task.name) == 1
+    assert len(re.findall(rf"\b{task.name}\b", text.replace(json.dumps(name), ""))) <= 2  # it, and the docstring
+    assert "The ENVIRONMENT." in text
+    assert not [node for node in tree.body if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)]
+    module = ast.parse(verifiers_files(facts, "mcpgym-thing", "")["mcpgym_thing/__init__.py"])
+    assert not [node for node in module.body if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)]
 
 
 @pytest.mark.parametrize(

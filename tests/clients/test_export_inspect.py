@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,14 +16,15 @@ from typing import Any
 
 import pytest
 from exported_policy import CAREFUL, policy_served
-from exported_server import SECRET, Watched, watched_server
+from exported_server import SECRET, Watched, played_here, watched_server
 
 from mcpgym_clients.cli import main
-from mcpgym_rl.traces import Trace, read_traces
+from mcpgym_rl.traces import Trace
 
 HERE = Path(__file__).parent
-TASKS = 12
-IMPORTED = ("anthropic", "acp", "mcp", "openai")
+TASKS, SILENT = 12, 4
+UNSCORED = "test-2"
+IMPORTED = ("anthropic", "acp", "fastapi", "markdown_it", "mcp", "numpy", "openai")
 """What Inspect imports late, for whatever model: here once for all runs."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -54,6 +56,7 @@ async def _play(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
         watched_server(monkeypatch, folder / "key", "tic-tac-toe", "reverse-text") as watched,
         policy_served() as policy,
     ):
+        watched.unscored = {("reverse-text", UNSCORED)}
         secret = folder / "secret"
         secret.write_text(SECRET)
         secret.chmod(0o600)
@@ -79,37 +82,12 @@ async def _play(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
         await run("tic-tac-toe.py", "reverse-text.py", call="inspect_mock:main")
         process.stdin.close()
         await process.wait()
-        command = [
-            sys.executable,
-            "-m",
-            "mcpgym_clients",
-            "eval",
-            "tic-tac-toe",
-            "-n",
-            "12",
-            "-r",
-            "2",
-            "--out",
-            "ours",
-        ]
-        done = await asyncio.create_subprocess_exec(
-            *command,
-            "-n",
-            "12",
-            "-r",
-            "2",
-            "--policy",
-            f"openai:{CAREFUL}@{policy}",
-            cwd=folder,
-            stdout=subprocess.DEVNULL,
-        )
-        assert await done.wait() == 0
-    traces = {(trace.task, trace.seed): trace for trace in read_traces(folder / "ours" / "traces.jsonl")}
+        ours = await played_here("tic-tac-toe", f"openai:{CAREFUL}@{policy}", TASKS, 0, 1)
     logs = [
         json.loads(next((folder / name).glob("*.json")).read_text())
         for name in ("a", "mock-tic-tac-toe", "mock-reverse-text")
     ]
-    return Played(folder, *logs, watched, traces)
+    return Played(folder, *logs, watched, ours)
 
 
 def test_scores_are_those_of_our_own_loop(played: Played) -> None:
@@ -132,15 +110,25 @@ def test_means_are_those_of_every_component(played: Played) -> None:
 
 def test_each_sample_has_an_episode_of_its_own_which_is_closed(played: Played) -> None:
     assert not played.watched.live
-    assert len(played.watched.episodes) == TASKS + 2 * TASKS + 2 * TASKS
+    assert len(played.watched.episodes) == TASKS + 2 * TASKS + SILENT
     assert played.watched.most > 4
 
 
 def test_a_turn_without_tools_is_scored_too(played: Played) -> None:
+    totals = []
     for sample in played.silent["samples"]:
-        value = sample["scores"]["scored"]["value"]
-        assert value["exact"] == 0
-        assert 0 <= value["total"] < 0.5
+        if sample["id"] != UNSCORED:
+            value = sample["scores"]["scored"]["value"]
+            assert value["exact"] == 0
+            assert 0 <= value["total"] < 0.5
+            totals.append(value["total"])
+    # and one that has no score is in the log with the reason, and in no mean
+    (score,) = [sample["scores"]["scored"] for sample in played.silent["samples"] if sample["id"] == UNSCORED]
+    assert re.search("the episode has no score: .*exact", score["explanation"])
+    assert not isinstance(score["value"], dict) or "total" not in score["value"]
+    means = {one["name"]: one for one in played.silent["results"]["scores"]}
+    assert math.isclose(means["total"]["metrics"]["mean"]["value"], math.fsum(totals) / (SILENT - 1))
+    assert (means["total"]["scored_samples"], means["total"]["unscored_samples"]) == (SILENT - 1, 1)
 
 
 def test_the_secret_and_the_episodes_are_in_no_log(played: Played) -> None:

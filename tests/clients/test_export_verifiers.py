@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 import tomlkit
 from exported_policy import policy_served
-from exported_server import SECRET, Watched, watched_server
+from exported_server import SECRET, Watched, played_here, watched_server
 
 from mcpgym_clients.cli import main
-from mcpgym_rl.traces import Trace, read_traces
+from mcpgym_rl.traces import Trace
 
 HERE = Path(__file__).parent
 PYTHON = Path(sys.prefix) / "verifiers" / "bin" / "python"
@@ -57,7 +57,7 @@ class Played:
     resumed: Run
     again: Run
     source: dict[str, Any]
-    refused: Run
+    refused: Sequence[Run]
     talk: Run
     talk_ours: dict[str, Trace]
     watched: Watched
@@ -102,7 +102,8 @@ async def _play(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("MCPGYM_", "PRIME_"))}
         places = f"{site}{os.pathsep}{folder / 'talk'}"
         process = await asyncio.create_subprocess_exec(
-            PYTHON, HERE / "entry_runner.py", "vf-eval", "verifiers.v1.cli.eval.main", "mcpgym_tic_tac_toe",
+            PYTHON, HERE / "entry_runner.py", "vf-eval",
+            "verifiers.v1.cli.eval.main", "verifiers.v1.tasksets", "mcpgym_tic_tac_toe",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, limit=2**20,
             env=clean | {"PYTHONPATH": places, "HOME": str(folder), "OPENBLAS_NUM_THREADS": "1"},
         )  # fmt: skip
@@ -124,22 +125,26 @@ async def _play(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
             source = await _read_as_prime_rl_hands_it(evals, folder)
             other = ("mcpgym-tic-tac-toe", *endpoint[:-1], "other", "-n", "1")
             refused = await evals.run(*other, name="refused", environment={"MCPGYM_CONTROL_SECRET": "x" * 20})
-            ours = await _ours("tic-tac-toe", policy, ROLLOUTS, folder)
-            talk_ours = await _ours("double-check", policy, TALKS, folder)
+            nobody = {"MCPGYM_SERVER": f"unix:{folder}/nobody"}
+            refused_by_none = await evals.run(*other, name="nobody", environment=nobody)
+            _change(folder / "talk" / "mcpgym_double_check" / "environment.json")
+            other = ("mcpgym-double-check", *other[1:])
+            changed = await evals.run(*other, name="changed")
+            here = await played_here("tic-tac-toe", f"openai:m@{policy}", ROLLOUTS, 0)
+            talk_here = await played_here("double-check", f"openai:m@{policy}", TALKS, 0)
+            ours, talk_ours = ({task: trace for (task, _), trace in made.items()} for made in (here, talk_here))
         finally:
             assert process.stdin is not None
             process.stdin.close()
             await process.wait()
-    return Played(folder, first, resumed, again, source, refused, talk, talk_ours, watched, opened_before, ours)
+    refusals = (refused, refused_by_none, changed)
+    return Played(folder, first, resumed, again, source, refusals, talk, talk_ours, watched, opened_before, ours)
 
 
-async def _ours(name: str, policy: str, count: int, folder: Path) -> dict[str, Trace]:
-    """The same policy on the same tasks in our own loop."""
-    out = folder / f"ours-{name}"
-    command = [sys.executable, "-m", "mcpgym_clients", "eval", name, "--policy", f"openai:m@{policy}", "-n", str(count)]
-    done = await asyncio.create_subprocess_exec(*command, "--split", "test", "--out", out, stdout=subprocess.DEVNULL)
-    assert await done.wait() == 0
-    return {trace.task: trace for trace in read_traces(out / "traces.jsonl")}
+def _change(path: Path) -> None:
+    """As if the server's environment were another than the one that was exported."""
+    exported = json.loads(path.read_text())
+    path.write_text(json.dumps(exported | {"rewards": {**exported["rewards"], "old": 1.0}, "version": "0.1"}))
 
 
 async def _read_as_prime_rl_hands_it(evals: Evals, folder: Path) -> dict[str, Any]:
@@ -276,7 +281,22 @@ def test_the_secret_is_nowhere(played: Played) -> None:
     assert looked_at > 20
 
 
-def test_a_wrong_secret_is_said(played: Played) -> None:
-    assert played.refused.code != 0
-    assert "ServerTrouble: the server at http://127.0.0.1:" in played.refused.text
-    assert "secret" in played.refused.text.splitlines()[-1]
+def test_a_server_that_will_not_do_is_refused_before_anything_is_played(played: Played) -> None:
+    assert len(played.refused) == 3
+    for run, words in zip(
+        played.refused,
+        (
+            ("ServerTrouble: the server at http://127.0.0.1:", "secret"),
+            ("ServerTrouble: the server at unix:", "nobody does not answer"),
+            (
+                "double-check at http://127.0.0.1:",
+                "is not what was exported: version 0.1, and there",
+                "the reward old 1.0",
+            ),
+        ),
+        strict=True,
+    ):
+        assert run.code != 0
+        assert not run.episodes.keys() - played.first.episodes.keys()
+        for word in words:
+            assert word in run.text.splitlines()[-1], run.text

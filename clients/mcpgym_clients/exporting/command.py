@@ -20,6 +20,7 @@ from mcpgym_rl.files import replace_whole
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _PREFIX = "mcpgym-"
+_OURS = ("mcpgym", "mcpgym_clients", "mcpgym_environments", "mcpgym_rl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +118,11 @@ def _say(facts: Facts, *lines: str) -> None:
 def _package_name(options: ExportOptions, facts: Facts) -> str:
     if options.name is None:
         made = re.sub(r"[^a-z0-9]+", "-", facts.environment.lower()).strip("-")
-        return _PREFIX + (made or "environment")
+        package = _PREFIX + (made or "environment")
+        return f"{package}-environment" if package.replace("-", "_") in _OURS else package
     module = options.name.replace("-", "_")
     if not _NAME.fullmatch(options.name):
         raise UsageProblem(f"--name {options.name}: small letters, digits and single hyphens, as {_PREFIX}my-game")
-    if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in ("verifiers", "mcpgym"):
+    if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in ("verifiers", *_OURS):
         raise UsageProblem(f"--name {options.name}: a module {module} is there already; choose another name")
     return options.name

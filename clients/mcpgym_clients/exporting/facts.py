@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -22,7 +22,8 @@ SERVER = "http://127.0.0.1:8000"
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is exported. ``config`` has the fields that were asked for, to be sent with every episode; ``answers`` says
-    whether the environment may speak as the user; ``server`` is where its server is looked for."""
+    whether the environment may speak as the user; ``server`` is where its server is looked for. ``settings`` are all
+    fields, so that a server which has others is noticed; without those that name a place on one machine."""
 
     environment: str
     version: str
@@ -37,6 +38,7 @@ class Facts:
     seed: int
     server: str
     config: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     mcpgym: str = __version__
 
     def as_json(self) -> dict[str, Any]:
@@ -74,4 +76,14 @@ def facts_of(name: str, options: Sequence[str], split: str | None, seed: int, se
         seed=seed,
         server=server or SERVER,
         config={} if is_brought(name) else {key: full[key] for key in config if key in full},
+        settings=_without(full, {said.partition("=")[0] for said in environment.config.reaches()}),
     )
+
+
+def _without(fields: Mapping[str, Any], places: Collection[str], above: str = "") -> dict[str, Any]:
+    """The fields but those in ``places``, where a section's are called ``section.field``."""
+    return {
+        name: _without(value, places, f"{above}{name}.") if isinstance(value, Mapping) else value
+        for name, value in fields.items()
+        if f"{above}{name}" not in places
+    }

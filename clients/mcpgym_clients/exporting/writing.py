@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import json
+import keyword
 import re
 import shlex
 import sys
@@ -34,7 +36,7 @@ def verifiers_files(facts: Facts, package: str, serve: str) -> dict[str, str]:
                 text = _filled(text, {word: _quoted(value) for word, value in words.items()})
             filled = _filled(text, words) if name.endswith(".md") else text
             files[name] = filled.replace(MODULE, module)
-    files[f"{module}/__init__.py"] = files[f"{module}/__init__.py"].replace("ENVIRONMENT", facts.environment)
+    files[f"{module}/__init__.py"] = files[f"{module}/__init__.py"].replace("ENVIRONMENT", _harmless(facts.environment))
     files[f"{module}/control.py"] = (TEMPLATES / "control.py").read_text("utf-8")
     for source in _ALSO:  # the parser and the messages that mcpgym's own loop has, so that turns are read alike
         text = Path(source.__file__ or "").read_text("utf-8")
@@ -48,10 +50,22 @@ def inspect_file(facts: Facts) -> str:
     task = (TEMPLATES / "inspect" / "task.py").read_text("utf-8")
     control = (TEMPLATES / "control.py").read_text("utf-8")
     imports, ((docstring, body), (_, control_body)) = _joined(task, control)
-    task_name = re.sub(r"\W+", "_", facts.environment).strip("_") or "environment"
-    text = f'{docstring}\n\n{imports}\n\nEXPORTED: dict[str, Any] = json.loads(\n    r"""{_json(facts)}"""\n)\n'
-    text += f"\n{control_body}\n\n\n{body}\n"
-    return text.replace("ENVIRONMENT", facts.environment).replace("def exported(", f"def {task_name}(")
+    body = body.replace("def exported(", f"def {_task_name(facts.environment, task + control)}(")
+    text = docstring.replace("ENVIRONMENT", _harmless(facts.environment))
+    text += f'\n\n{imports}\n\nEXPORTED: dict[str, Any] = json.loads(\n    r"""{_json(facts)}"""\n)\n'
+    return f"{text}\n{control_body}\n\n\n{body}\n"
+
+
+def _task_name(environment: str, text: str) -> str:
+    """The task's name: the environment's, where Python can have it and ``text`` uses it for nothing else."""
+    name = re.sub(r"\W+", "_", environment).strip("_") or "environment"
+    taken = {*re.findall(r"\w+", text), *keyword.kwlist, *dir(builtins)}
+    return name if name.isidentifier() and name not in taken else f"mcpgym_{name}"
+
+
+def _harmless(name: str) -> str:
+    """A name as it may stand in a docstring: what it names may be somebody's command."""
+    return re.sub(r"[\\\"\s]+", " ", name)
 
 
 def _joined(*modules: str) -> tuple[str, list[tuple[str, str]]]:

@@ -58,7 +58,7 @@ class Control:
     """One server's control plane.
 
     Args:
-        exported: what the export knows: the environment's name, schema hash and configuration.
+        exported: what the export knows: the environment's name, version, schema hash, rewards and configuration.
         server: ``http://host:port`` of the players or of the control plane, or ``unix:/path``; by default from the
             variable MCPGYM_SERVER, else as exported.
         players: where players reach the server, when that is not where the server itself believes to be.
@@ -86,20 +86,17 @@ class Control:
         """Every task of a split, in order: its ``id``, ``split`` and ``messages``; page by page.
 
         Raises:
-            ServerTrouble: the server is not there, or has no such split.
+            ServerTrouble: the server is not there, has no such split, or plays something else than was exported.
         """
         transport = httpx.HTTPTransport(uds=self._socket, retries=2, verify=self._verify, trust_env=False)
         with httpx.Client(transport=transport, base_url=self._base, headers=self._headers, timeout=SECONDS) as client:
             offset = 0
+            self._check(self._read(self._got(client, "/environments", {})))
             while True:
                 query = {"environment": self.exported["environment"], "split": split, "offset": offset, "limit": PAGE}
                 if self._options:
                     query["config"] = json.dumps(self._options, separators=(",", ":"))
-                try:
-                    answer = client.get("/control/v1/tasks", params=query)
-                except httpx.TransportError as error:
-                    raise self._gone(error) from None
-                found = self._read(answer)["tasks"]
+                found = self._read(self._got(client, "/tasks", query))["tasks"]
                 yield from found
                 if len(found) < PAGE:
                     return
@@ -117,6 +114,53 @@ class Control:
     @property
     def _verify(self) -> bool:
         return self._base.startswith("https:")
+
+    def _check(self, answer: Mapping[str, Any]) -> None:
+        """See that the server has the environment that was exported."""
+        served = answer["environments"]
+        for one in served:
+            if one["name"] == self.exported["environment"]:
+                whole = not self._options  # of a configuration of one's own, the first episode tells
+                self._same(one["version"], *((one["schema_hash"], one["config"], one["rewards"]) if whole else ()))
+                return
+        names = ", ".join(one["name"] for one in served) or "nothing"
+        raise ServerTrouble(f"the server at {self.server} serves {names}, and not {self.exported['environment']}")
+
+    def _same(
+        self,
+        version: str,
+        schema_hash: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        rewards: Mapping[str, float] | None = None,
+    ) -> None:
+        """Refuse what is not what was exported: its scores would look like the others, and mean something else."""
+        exported, remedy = (
+            self.exported,
+            "Scores of the two cannot be compared: export anew, or serve what was exported",
+        )
+        name = exported["environment"]
+        if schema_hash not in (None, exported["schema_hash"]):
+            raise ServerTrouble(
+                f"the tools of {name} changed: schema hash {exported['schema_hash']} was exported "
+                f"(version {exported['version']}), and the server at {self.server} has {schema_hash}. {remedy}"
+            )
+        others = [] if version == exported["version"] else [f"version {exported['version']}, and there {version}"]
+        if config is not None:
+            others += differences(exported["settings"], config, self._options)
+        if rewards is not None:
+            others += [f"the reward {said}" for said in differences(exported["rewards"], rewards, {})]
+            others += [f"no reward {reward}, which is there" for reward in rewards if reward not in exported["rewards"]]
+        if others:
+            raise ServerTrouble(
+                f"{name} at {self.server} is not what was exported: {'; '.join(others)}. {remedy}; fields that are "
+                "given as options are sent with every episode"
+            )
+
+    def _got(self, client: httpx.Client, path: str, query: Mapping[str, Any]) -> httpx.Response:
+        try:
+            return client.get(f"/control/v1{path}", params=query)
+        except httpx.TransportError as error:
+            raise self._gone(error) from None
 
     async def _ask(self, client: httpx.AsyncClient, method: str, path: str, body: Any = None) -> Any:
         try:
@@ -167,29 +211,21 @@ class Session:
         """Make sure that the server has the environment that was exported.
 
         Raises:
-            ServerTrouble: it is not there, has other environments, or this one with other tools.
+            ServerTrouble: it is not there, has other environments, or this one otherwise than it was exported.
         """
-        exported = self._control.exported
-        served = (await self._control._ask(self._client, "GET", "/environments"))["environments"]
-        for one in served:
-            if one["name"] == exported["environment"]:
-                if not self._control._options:  # of a configuration of one's own, the first episode tells
-                    self._same_tools(one["schema_hash"])
-                return
-        names = ", ".join(one["name"] for one in served) or "nothing"
-        raise ServerTrouble(f"the server at {self._control.server} serves {names}, and not {exported['environment']}")
+        self._control._check(await self._control._ask(self._client, "GET", "/environments"))
 
     async def open(self, task: str, seed: int) -> dict[str, Any]:
         """Open an episode: its ``token``, ``url``, ``messages``, ``max_turns`` and more.
 
         Raises:
-            ServerTrouble: the server cannot, or its tools are not those that were exported.
+            ServerTrouble: the server cannot, or plays something else than was exported.
         """
         wanted = {"environment": self._control.exported["environment"], "task": task, "seed": seed}
         wanted["config"] = self._control._options or None
         opened = await self._control._ask(self._client, "POST", "/episodes", wanted)
         try:
-            self._same_tools(opened["schema_hash"])
+            self._control._same(opened["environment_version"], opened["schema_hash"], opened["config"])
         except ServerTrouble:
             await self.close(opened["token"])
             raise
@@ -230,14 +266,24 @@ class Session:
         with suppress(ServerTrouble):
             await self._control._ask(self._client, "DELETE", f"/episodes/{token}")
 
-    def _same_tools(self, found: str) -> None:
-        exported = self._control.exported
-        if found != exported["schema_hash"]:
-            raise ServerTrouble(
-                f"the tools of {exported['environment']} changed: schema hash {exported['schema_hash']} was exported "
-                f"(version {exported['version']}), and the server at {self._control.server} has {found}. Scores of "
-                "the two cannot be compared: export anew, or serve the version that was exported"
-            )
+
+def differences(exported: Mapping[str, Any], there: Mapping[str, Any], sent: Mapping[str, Any]) -> list[str]:
+    """What was exported otherwise than it is there, but for what is sent with every episode."""
+    ours, theirs, given = flat(exported), flat(there), tuple(flat(sent))
+    return [
+        f"{name} {json.dumps(value)}, and there {json.dumps(theirs.get(name))}"
+        for name, value in ours.items()
+        if theirs.get(name) != value and not any(f"{name}.".startswith(f"{one}.") for one in given)
+    ]
+
+
+def flat(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """``section.field`` for the fields of a section."""
+    found: dict[str, Any] = {}
+    for name, value in fields.items():
+        section = flat(value) if isinstance(value, Mapping) else None
+        found |= {name: value} if section is None else {f"{name}.{key}": one for key, one in section.items()}
+    return found
 
 
 def _address(text: str) -> tuple[str | None, str]:
