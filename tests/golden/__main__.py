@@ -18,8 +18,8 @@ from mcpgym.registry import GROUP
 HERE = Path(__file__).parent
 COMBINED = ("reverse-text+tic-tac-toe",)
 """Several environments in one episode."""
-NOT_FROZEN = {"reasoning-gym"}
-"""It takes seconds of processor time to import, in every process that plays or replays; its own tests compare texts."""
+NOT_FROZEN = {"reasoning-gym", "textarena"}
+"""They take seconds of processor time to import in each process that plays or replays; their own tests compare."""
 
 
 def files(chosen: Collection[str]) -> Iterator[tuple[Path, str]]:

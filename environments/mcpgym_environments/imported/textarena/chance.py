@@ -1,0 +1,56 @@
+"""Randomness of its own for each episode.
+
+TextArena's games draw from Python's shared generator, so that two games in one process would disturb each other, and
+the rest of the program. Here the name ``random`` in its modules means the generator of the episode at hand, and nothing
+that is shared is touched. Outside of an episode it means what it always did.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Iterator
+from contextvars import ContextVar
+from random import Random
+from types import ModuleType
+from typing import Any
+
+_at_hand: ContextVar[Random | None] = ContextVar("generator of the game at hand", default=None)
+
+
+class _Drawn:
+    """What ``random`` is to a module of TextArena's."""
+
+    def __getattr__(self, name: str) -> Any:
+        generator = _at_hand.get()
+        found = getattr(random if generator is None else generator, name, None)
+        return getattr(random, name) if found is None else found  # Random itself, and other classes
+
+
+_drawn = _Drawn()
+
+
+@contextlib.contextmanager
+def drawing_from(generator: Random) -> Iterator[None]:
+    """Let TextArena's games draw from ``generator``, here and in what is called from here."""
+    _take_over()
+    token = _at_hand.set(generator)
+    try:
+        yield
+    finally:
+        _at_hand.reset(token)
+
+
+def copied(generator: Random) -> Random:
+    """Another generator that goes on as this one would."""
+    made = Random()
+    made.setstate(generator.getstate())
+    return made
+
+
+def _take_over() -> None:
+    """Modules of TextArena's are imported game by game."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("textarena") and isinstance(vars(module).get("random"), ModuleType):
+            vars(module)["random"] = _drawn
