@@ -15,6 +15,7 @@ from mcpgym.control_plane.address import LOOPBACK
 from mcpgym.control_plane.secret import forget_secret, take_secret
 from mcpgym.environment import Environment
 from mcpgym.episodes import Episodes, Limits
+from mcpgym.errors import MissingPackage
 from mcpgym.registry import environment_class, environment_names, load_environment
 from mcpgym.stopping import Stopping
 from mcpgym.telemetry.settings import telemetry
@@ -26,6 +27,9 @@ from mcpgym_clients.signing import own_signer
 if TYPE_CHECKING:
     from mcpgym.serving import Announced
     from mcpgym.wire.stdio import Wire
+
+MANY_TOOLS = 64
+"""Tools of an environment that is served without being named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,8 @@ def _warn(options: ServeOptions, sentence: str) -> None:
 def load(options: ServeOptions) -> Episodes:
     """The environments that were asked for, each under its configuration.
 
-    An installed environment that is broken stops the server only when it was asked for by name.
+    An installed environment that is broken stops the server only when it was asked for by name. One whose package is
+    missing, or that has more tools than a model could choose among, is served only then.
 
     Raises:
         UsageProblem: one is named twice, or there is none.
@@ -175,7 +180,11 @@ def load(options: ServeOptions) -> Episodes:
         except Exception as error:
             if options.environments or config[name]:
                 raise
-            _warn(options, f"not served: {name}: {error}")
+            if not isinstance(error, MissingPackage):  # mcpgym list says what else there could be
+                _warn(options, f"not served: {name}: {error}")
+            continue
+        if not options.environments and len(loaded[name].tools) > MANY_TOOLS:
+            del loaded[name]
     if options.environments:
         _start_processes(loaded.values())
     limits = Limits(live=options.max_episodes)

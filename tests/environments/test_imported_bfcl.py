@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import random as global_random
 import subprocess
 import sys
@@ -20,9 +21,13 @@ from episode_driver import drive, open_episode
 from mcpgym import ConfigurationError, Message, check_environment, load_environment
 from mcpgym.check.arguments import hostile_arguments, valid_arguments
 from mcpgym.episode import Episode
+from mcpgym.episodes import Episodes
+from mcpgym.errors import MissingPackage
 from mcpgym.messages import assistant
 from mcpgym_clients.scanning import scan
 from mcpgym_clients.scanning.scan import scan_environment
+from mcpgym_clients.serve import ServeOptions, load
+from mcpgym_environments.imported import extras
 from mcpgym_environments.imported.bfcl import Bfcl, BfclConfig
 from mcpgym_environments.imported.bfcl.functions import functions
 from mcpgym_environments.imported.bfcl.judging import Call, read_calls
@@ -317,3 +322,22 @@ def test_no_solution_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
     report = scan_environment(Bfcl(BfclConfig(apis="TravelAPI")), parts=["play"])
     assert report.ok, report.as_json()
     assert report.canaries["hidden info"] > 10
+
+
+def test_it_is_served_when_it_is_named_and_what_is_not_here_is_not_warned_of(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find = extras.find_spec
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "textarena" else find(name))
+    assert {"bfcl", "textarena"} & {*served().environments} == set()  # 128 tools are for who asks for them
+    assert "gymnasium" in served().environments
+    assert "not served" not in capsys.readouterr().err
+    assert {*served("bfcl").environments} == {"bfcl"}
+    with pytest.raises(MissingPackage, match=r"textarena needs textarena, which is not here: pip install"):
+        served("textarena")
+
+
+def served(*names: str) -> Episodes:
+    given: dict[str, Any] = {field.name: None for field in dataclasses.fields(ServeOptions)}
+    options = ServeOptions(**{**given, "environments": names, "config": (), "json_log": False, "max_episodes": 10})
+    return load(options)
