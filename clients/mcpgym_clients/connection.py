@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,10 +93,23 @@ async def own_server(
     from mcpgym.control_plane.secret import new_secret
     from mcpgym.serving import serving
 
-    logging.getLogger("mcpgym.metrics").setLevel(logging.ERROR)  # a late event loop is for operators, not for a player
     episodes = Episodes({environment.name: environment for environment in environments}, limits)
-    async with serving(episodes, bare=not closed, secret=new_secret() if closed else None) as server:
-        yield _Lent(episodes, server.url, signer)
+    secret = new_secret() if closed else None
+    with _lag_untold():
+        async with serving(episodes, bare=not closed, secret=secret) as server:
+            yield _Lent(episodes, server.url, signer)
+
+
+@contextmanager
+def _lag_untold() -> Iterator[None]:
+    """Without warnings that the event loop is late: they are for who runs a server, not for who plays."""
+    logger = logging.getLogger("mcpgym.metrics")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 class _Lent(LocalControl):

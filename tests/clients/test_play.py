@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import re
@@ -15,7 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from mcpgym import load_environment
+from mcpgym.episodes import Episodes
+from mcpgym.serving import serving
 from mcpgym_clients.boards import draw, read_board
+from mcpgym_clients.connection import own_server
 from mcpgym_clients.forms import read_value
 
 FIXED = ["play", "tic-tac-toe", "--split", "test", "--index", "3", "--seed", "1"]
@@ -31,6 +36,23 @@ def test_a_game_is_played_to_its_end_through_mcp(process: Callable) -> None:
     assert re.search(r"You (won|lost)\.|A draw\.", done.stdout)
     assert re.search(r"Score -?\d", done.stdout)
     assert "mcpgym play tic-tac-toe --task test-3 --seed 1" in done.stdout
+
+
+@pytest.mark.parametrize("of_a_player", [True, False])
+def test_a_player_is_not_told_that_the_event_loop_is_late_and_an_operator_is(
+    of_a_player: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("mcpgym.metrics.WARN_SECONDS", 0.2)
+
+    async def work() -> None:
+        own = own_server(load_environment("reverse-text")) if of_a_player else serving(Episodes({}))
+        async with own:
+            await asyncio.sleep(0)
+            time.sleep(1)
+            await asyncio.sleep(0.3)
+
+    asyncio.run(work())
+    assert ("the event loop stood still" in caplog.text) is not of_a_player
 
 
 def test_the_same_seed_is_the_same_game(process: Callable) -> None:
