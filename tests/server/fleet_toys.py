@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 from control_toys import SECRET, desk
 
+from mcpgym.control import OpenedEpisode
 from mcpgym.control_client import HttpControl
 from mcpgym.fleet.serving import FleetServing, WorkerCommand, fleet_serving
 
@@ -42,6 +45,29 @@ async def fleet(workers: int = 2, live: int = 1000) -> AsyncIterator[tuple[Fleet
         yield server, control
 
 
+@contextlib.contextmanager
+def shared_fleet(live: int) -> Iterator[Callable[[Callable[[FleetServing, HttpControl], Awaitable[None]]], None]]:
+    """A fleet for several tests: what is yielded runs a coroutine with it, in the loop that it lives in."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    def wait_for(work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(120)
+
+    running = fleet(live=live)
+    try:
+        server, control = wait_for(running.__aenter__())
+        try:
+            yield lambda test: wait_for(test(server, control))
+        finally:
+            wait_for(running.__aexit__(None, None, None))
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
 def call(name: str, arguments: dict[str, Any], **more: Any) -> dict[str, Any]:
     """A tools/call of the 2026-07-28 protocol."""
     meta = {
@@ -58,6 +84,32 @@ def headers(name: str) -> dict[str, str]:
         "content-type": "application/json", "accept": "application/json, text/event-stream",
         "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": name,
     }  # fmt: skip
+
+
+def written(episode: OpenedEpisode, name: str, arguments: dict[str, Any], *more: str, method: str = "POST") -> bytes:
+    """A call as bytes: in chunks where ``more`` headers say so, else with its length."""
+    body = json.dumps(call(name, arguments)).encode()
+    lines = [f"{method} /e/{episode.token}/mcp HTTP/1.1", "Host: localhost", *more]
+    lines += [f"{header}: {value}" for header, value in headers(name).items()]
+    if "Transfer-Encoding: chunked" in more:
+        body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    else:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+async def exchanged(url: str, *parts: bytes) -> bytes:
+    """All that comes back on a new connection for ``parts``, sent one after another."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    for part in parts:
+        writer.write(part)
+        await writer.drain()
+        await asyncio.sleep(0.05)
+    writer.write_eof()
+    answer = await asyncio.wait_for(reader.read(), 20)
+    writer.close()
+    return answer
 
 
 async def post(session: aiohttp.ClientSession, url: str, name: str, arguments: dict[str, Any]) -> tuple[int, Any]:

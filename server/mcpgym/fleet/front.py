@@ -23,10 +23,8 @@ from mcpgym.wire.app import MAX_BODY, TOO_LARGE, PlayerApp, declared_length, rea
 ROOM_SECONDS = 20.0
 """How long a request waits for a worker where there is none just now: one is being started."""
 _BARE = re.compile(r"/(?:([^/]+)/)?mcp")
-_HOP = frozenset(
-    {b"connection", b"content-length", b"expect", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade"}
-)
-"""Headers that are between two ends of a connection alone, or are written anew."""
+_HOP = frozenset({b"connection", b"expect", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
+"""Headers that are between two ends of a connection alone."""
 
 
 class Front:
@@ -154,7 +152,6 @@ async def _exchange(path: str, request: bytes, only_head: bool) -> _Answer:
             raise EOFError("the answer broke off")
     finally:
         writer.close()
-    answer.headers.append((b"content-length", b"%d" % sum(map(len, answer.parts))))
     return answer
 
 
@@ -162,7 +159,7 @@ def _written(scope: Scope, body: bytes) -> bytes:
     """The request as bytes, its body in one piece."""
     target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     lines = [b"%s %s HTTP/1.1" % (scope["method"].encode(), target)]
-    lines += [b"%s: %s" % header for header in scope["headers"] if header[0] not in _HOP]
+    lines += [b"%s: %s" % header for header in scope["headers"] if header[0] not in {*_HOP, b"content-length"}]
     return b"\r\n".join([*lines, b"content-length: %d" % len(body), b"connection: close", b"", body])
 
 

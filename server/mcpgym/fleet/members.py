@@ -20,7 +20,8 @@ PROBE_SECONDS = 5.0
 class Member:
     """``load`` is what it said last; ``begun`` how many episodes were opened and not closed here since it was asked.
 
-    ``up`` is whether it answered last; ``gone`` whether it never will again.
+    ``up`` is whether it answered last; ``gone`` whether it never will again; ``missed`` how often in a row it was asked
+    how much it has to do and did not answer.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Member:
     opening: int = 0
     up: bool = True
     gone: bool = False
+    missed: int = 0
 
     @property
     def share(self) -> float:
@@ -48,8 +50,9 @@ class Member:
                 found = await self.control.load()
         except (McpgymError, TimeoutError):
             self.up = False
+            self.missed += 1
         else:
-            self.load, self.begun, self.up = found, 0, True
+            self.load, self.begun, self.up, self.missed = found, 0, True, 0
 
     @contextlib.asynccontextmanager
     async def asked(self) -> AsyncIterator[HttpControl]:

@@ -159,16 +159,22 @@ class Relay(BoundedHttp):
         """Pass a plain request on; leave all else to the application."""
         if self.transport.is_closing():
             return
-        if self._request is not None:  # the client does not wait for its answer; it gets them one after another
-            self._early.append(data)
-            if sum(map(len, self._early)) > MAX_HEAD:
-                self.transport.pause_reading()
-            return
         between = self._whole and (self.cycle is None or self.cycle.response_complete)
+        if self._request is not None or (between and self.flow.write_paused):
+            self._early.append(data)  # the client does not wait for its answers; it gets them one after another
+            if sum(map(len, self._early)) > MAX_HEAD:
+                self.flow.pause_reading()
+            return
         if between and (name := plain_name(data)) is not None and (path := self._front.socket_of(name)) is not None:
             self._pass_on(name, path, data)
         else:
             super().data_received(data)
+
+    def resume_writing(self) -> None:
+        """The client reads its answers again: what it asked meanwhile is next."""
+        super().resume_writing()
+        if self._request is None:
+            self._next()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client left: what it asked for is wanted no more."""
@@ -198,10 +204,8 @@ class Relay(BoundedHttp):
         self._last = self.loop.time()
         if closes or self._closing:
             self.transport.close()
-        elif self._early:
-            early, self._early = b"".join(self._early), []
-            self.transport.resume_reading()
-            self.data_received(early)
+        elif self._early and not self.flow.write_paused:
+            self._next()
         elif self._idle is None:
             self._idle = self.loop.call_later(KEEP_ALIVE_SECONDS, self._look)
 
@@ -214,6 +218,12 @@ class Relay(BoundedHttp):
             self.transport.close()
             return
         self._fall_through(request, had_it=True)
+
+    def _next(self) -> None:
+        early, self._early = b"".join(self._early), []
+        if early:
+            self.flow.resume_reading()
+            self.data_received(early)
 
     def _pass_on(self, name: str, path: str, request: bytes) -> None:
         if self._deadline is not None:
@@ -250,10 +260,10 @@ class Relay(BoundedHttp):
         self.app_state = {**state, UNANSWERED: had_it}
         super().data_received(request)
         self.app_state = state
-        for early in self._early:  # which uvicorn lines up behind it
-            super().data_received(early)
-        self._early = []
-        self.transport.resume_reading()
+        early, self._early = self._early, []
+        self.flow.resume_reading()
+        for data in early:  # which uvicorn lines up behind it
+            super().data_received(data)
 
     def _look(self) -> None:
         """Close a connection that has been idle too long."""

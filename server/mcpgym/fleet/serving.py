@@ -49,6 +49,8 @@ DRAIN_SECONDS = 25.0
 PAUSES = (0.0, 1.0, 2.0, 5.0, 15.0, 30.0)
 """Seconds before a worker that died is replaced, the longer the more often it died young."""
 YOUNG_SECONDS = 30.0
+STUCK_LOOKS = 12
+"""How often in a row a worker may leave unanswered how much it has to do, at five seconds each, before it is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,10 @@ class Fleet:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             await self.crew.look()
+            for worker in self.crew.alive():
+                if worker.member.missed >= STUCK_LOOKS and not self._stopping:
+                    logger.error("worker %s has not answered for a minute: it is killed, and replaced", worker.name)
+                    worker.tell(signal.SIGKILL)
 
 
 @contextlib.asynccontextmanager
