@@ -54,7 +54,10 @@ CONFIGURATIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"sub_model": "none", "families": "ledger", "max_runs": 2},
         {"families": "tally", "max_level": 1, "window": 4_000, "sub_calls": 10, "output_characters": 200},
     ],
-    "gymnasium": [{"id": "Taxi-v4", "max_steps": 6}, {"id": "Blackjack-v1", "show": "values", "lowest": -1, "highest": 1}],
+    "gymnasium": [
+        {"id": "Taxi-v4", "max_steps": 6},
+        {"id": "Blackjack-v1", "show": "values", "lowest": -1, "highest": 1},
+    ],
     "bfcl": [{"category": "miss_func"}, {"apis": "MathAPI,GorillaFileSystem", "calls_per_turn": 2}],
 }
 """Configurations that are played besides the default."""
