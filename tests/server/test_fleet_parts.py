@@ -9,7 +9,7 @@ from typing import Any
 import httptools
 import pytest
 from control_toys import SECRET, desk, served
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpgym.control import Call, Load
@@ -19,7 +19,7 @@ from mcpgym.fleet.front import handle_in
 from mcpgym.fleet.members import Member
 from mcpgym.fleet.metrics import merged
 from mcpgym.fleet.pool import Pool
-from mcpgym.fleet.relay import plain_name
+from mcpgym.fleet.relay import plain_head, plain_name
 from mcpgym.names import checked_name, name_in, new_token
 
 TOKEN = "w1-" + "0123456789abcdef" * 2
@@ -73,11 +73,17 @@ def test_what_is_plain_is_passed_on() -> None:
     assert plain_name(PLAIN) == "w1"
     for number in range(len(PLAIN)):
         assert plain_name(PLAIN[:number]) is None, "not whole yet"
+    head = PLAIN.index(b"{")
+    assert plain_head(PLAIN[: head - 1]) is None
+    assert plain_head(PLAIN[:head]) == plain_head(PLAIN + PLAIN) == ("w1", len(PLAIN))
     assert plain_name(PLAIN + PLAIN) is None
     for odd in (
         b"Transfer-Encoding: chunked", b"transfer-encoding : chunked", b"Connection: close", b"Expect: 100-continue",
         b"Upgrade: h2c", b"Content-Length: 7", b"content-length:7 ", b"X: a\r\n b", b"X: \0", b"X: a\rb", b"X: a\nb",
     ):  # fmt: skip
+        assert plain_name(PLAIN.replace(b"Mcp-Name: add", odd)) is None, odd
+    assert plain_name(PLAIN.replace(b"Mcp-Name: add", b"Connection: keep-alive")) == "w1", "as many clients send it"
+    for odd in (b"Connection: keep-alive, close", b"Connection:  keep-alive", b"connection : keep-alive"):
         assert plain_name(PLAIN.replace(b"Mcp-Name: add", odd)) is None, odd
     for path in ("/mcp", f"/e/{TOKEN}/mcp/", f"/e/{TOKEN[3:]}/mcp", f"/e/{TOKEN}/mcp?x=1", f"/e/../e/{TOKEN}/mcp"):
         assert plain_name(PLAIN.replace(f"/e/{TOKEN}/mcp".encode(), path.encode())) is None, path
@@ -90,6 +96,7 @@ EDITS = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(PLAIN)), st.integers(0, 12), EDITS), max_size=3))
 def test_what_is_passed_on_means_to_the_workers_parser_what_it_means_here(edits: list[tuple[int, int, bytes]]) -> None:
     data = PLAIN

@@ -17,6 +17,7 @@ from fleet_toys import exchanged, post, shared_fleet, written
 from mcpgym.control import Call, OpenedEpisode
 from mcpgym.control_client import HttpControl
 from mcpgym.errors import TooManyEpisodes, UnknownEpisodeError
+from mcpgym.fleet.relay import Relay
 from mcpgym.fleet.serving import FleetServing
 from mcpgym.names import name_in
 
@@ -126,6 +127,33 @@ def test_requests_that_are_not_plain_get_the_answers_that_plain_ones_get(shared:
         assert [json.loads(answer.text) for answer in answers] == [[1, 3, 1, 1], [2, 1, 1, 1]]
         for episode in opened:
             await control.close(episode.token)
+
+    shared(run)
+
+
+def test_a_request_whose_head_comes_first_is_passed_on_too(
+    shared: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most HTTP clients send it so, the MCP SDK's too."""
+    passed: list[bytes] = []
+    pass_on = Relay._pass_on
+    monkeypatch.setattr(Relay, "_pass_on", lambda self, *which: (passed.append(which[2]), pass_on(self, *which)))
+
+    async def run(server: FleetServing, control: HttpControl) -> None:
+        episode = await control.open("desk", split="train")
+        request = written(episode, "add", {"number": 1}, "Connection: keep-alive")
+        head = request.index(b"\r\n\r\n") + 4
+        pieces = [
+            request[:head],
+            request[head:-1],
+            request[-1:],
+            request[:head],
+            request[head:] + request + request[:5],
+        ]
+        answers = await exchanged(server.url, *pieces, request[5:])
+        assert re.findall(rb'"text":"(\d+)"', answers) == [b"1", b"2", b"3", b"4"]
+        assert passed == [request]
+        await control.close(episode.token)
 
     shared(run)
 

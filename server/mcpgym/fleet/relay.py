@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import httptools
 
 from mcpgym.background import KEEP_ALIVE_SECONDS
-from mcpgym.connections import MAX_HEAD, BoundedHttp
+from mcpgym.connections import ARRIVE_SECONDS, MAX_HEAD, BoundedHttp
 
 if TYPE_CHECKING:
     from mcpgym.fleet.front import Front
@@ -24,18 +24,30 @@ CONNECT_SECONDS = 5.0
 UNANSWERED = "mcpgym.unanswered"
 """Stands in a request's state where a worker had it already, and did not answer."""
 
+MAX_PIECES = 2**18
+"""Bytes of a plain request that are kept until it is whole: many clients send its head first."""
+
 _PLAIN = re.compile(rb"POST /e/([a-z0-9-]+)-[0-9a-f]{32}/mcp HTTP/1\.1\r\n")
 _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]{1,9}) *\r\n", re.IGNORECASE)
-_ODD = re.compile(rb"\r\n(?:transfer-encoding|connection|expect|upgrade|te|trailer)[ \t]*:|\r\n[ \t]", re.IGNORECASE)
+_ODD = re.compile(
+    rb"\r\n(?:transfer-encoding|expect|upgrade|te|trailer)[ \t]*:|\r\nconnection(?!: keep-alive\r\n)[ \t]*:|\r\n[ \t]",
+    re.IGNORECASE,
+)
 _ANSWER_LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+) *\r\n", re.IGNORECASE)
 _CLOSES = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 
 
 def plain_name(data: bytes) -> str | None:
-    """Whose episode a request is for, if ``data`` is one whole plain request; None for all else.
+    """Whose episode a request is for, if ``data`` is one whole plain request; None for all else."""
+    found = plain_head(data)
+    return found[0] if found is not None and found[1] == len(data) else None
 
-    Plain is what no two parsers could read differently: ``POST`` to an episode's URL, one ``Content-Length``, which
-    fits, lines that end as they should, and no header that changes how the rest is read.
+
+def plain_head(data: bytes) -> tuple[str, int] | None:
+    """Whose episode a plain request is for that ``data`` begins with, and its bytes; None for all else.
+
+    Plain is what no two parsers could read differently: ``POST`` to an episode's URL, one ``Content-Length``, lines
+    that end as they should, and no header that changes how the rest is read.
     """
     found = _PLAIN.match(data)
     if found is None:
@@ -45,11 +57,11 @@ def plain_name(data: bytes) -> str | None:
         return None
     head = data[: end + 2]
     lengths = _LENGTH.findall(head)
-    if len(lengths) != 1 or int(lengths[0]) != len(data) - end - 4 or head.lower().count(b"content-length") != 1:
+    if len(lengths) != 1 or head.lower().count(b"content-length") != 1:
         return None
     if head.count(b"\n") != head.count(b"\r\n") or head.count(b"\r") != head.count(b"\n") or b"\0" in head:
         return None
-    return None if _ODD.search(head) else found[1].decode()
+    return None if _ODD.search(head) else (found[1].decode(), end + 4 + int(lengths[0]))
 
 
 class Upstream(asyncio.Protocol):
@@ -151,6 +163,8 @@ class Relay(BoundedHttp):
         self._request: bytes | None = None
         self._begun = False
         self._early: list[bytes] = []
+        self._pieces: list[bytes] = []
+        self._missing = 0
         self._idle: asyncio.TimerHandle | None = None
         self._last = 0.0
         self._closing = False
@@ -165,10 +179,20 @@ class Relay(BoundedHttp):
             if sum(map(len, self._early)) > MAX_HEAD:
                 self.flow.pause_reading()
             return
-        if between and (name := plain_name(data)) is not None and (path := self._front.socket_of(name)) is not None:
-            self._pass_on(name, path, data)
-        else:
+        if self._pieces:
+            self._pieces.append(data)
+            self._missing -= len(data)
+            if self._missing > 0:
+                return
+            data, self._pieces = b"".join(self._pieces), []
+        found = plain_head(data) if between else None
+        path = None if found is None else self._front.socket_of(found[0])
+        if found is None or path is None or found[1] < len(data) or found[1] > MAX_PIECES:
             super().data_received(data)
+        elif found[1] == len(data):
+            self._pass_on(found[0], path, data)
+        else:
+            self._wait_for_the_rest(data, found[1])
 
     def resume_writing(self) -> None:
         """The client reads its answers again: what it asked meanwhile is next."""
@@ -178,7 +202,7 @@ class Relay(BoundedHttp):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client left: what it asked for is wanted no more."""
-        self._request = None
+        self._request, self._pieces = None, []
         if self._idle is not None:
             self._idle.cancel()
         for upstream in self._upstreams.values():
@@ -188,7 +212,7 @@ class Relay(BoundedHttp):
 
     def shutdown(self) -> None:
         """The front stops: an answer that is under way still goes out."""
-        if self._request is None:
+        if self._request is None and not self._pieces:
             super().shutdown()
         else:
             self._closing = True
@@ -224,6 +248,12 @@ class Relay(BoundedHttp):
         if early:
             self.flow.resume_reading()
             self.data_received(early)
+
+    def _wait_for_the_rest(self, data: bytes, length: int) -> None:
+        self._pieces, self._missing = [data], length - len(data)
+        self._unset_keepalive_if_required()
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(ARRIVE_SECONDS, self._late)
 
     def _pass_on(self, name: str, path: str, request: bytes) -> None:
         if self._deadline is not None:
@@ -269,7 +299,7 @@ class Relay(BoundedHttp):
         """Close a connection that has been idle too long."""
         self._idle = None
         left = self._last + KEEP_ALIVE_SECONDS - self.loop.time()
-        busy = self._request is not None or not (self.cycle is None or self.cycle.response_complete)
+        busy = self._request is not None or self._pieces or not (self.cycle is None or self.cycle.response_complete)
         if busy or left > 0.0:
             self._idle = self.loop.call_later(max(left, 1.0), self._look)
         else:
