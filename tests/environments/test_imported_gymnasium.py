@@ -143,7 +143,7 @@ def test_text_for_actions_and_dictionaries_to_see() -> None:
     assert gymnasium_toys.Echo.__doc__
 
     async def run() -> tuple[list[str], float | None]:
-        episode = await open_episode(made("toys/Echo-v0"), "test", 0)
+        episode = await open_episode(made("gymnasium_toys:toys/Echo-v0"), "test", 0)
         word = episode.state.made.unwrapped.word
         texts = [m["content"] for m in episode.messages]
         for action in ("xyz", word):
@@ -151,7 +151,7 @@ def test_text_for_actions_and_dictionaries_to_see() -> None:
         return [*texts, word], (await episode.score([])).total
 
     (rules, seen, refused, answer, word), total = asyncio.run(run())
-    assert "toys/Echo-v0. Say the word that is asked for.\n\nAn action is a text." in rules
+    assert "gymnasium_toys:toys/Echo-v0. Say the word that is asked for.\n\nAn action is a text." in rules
     assert seen == f"observation: \n  word: {word}\n  left: 3"
     assert refused.startswith("'xyz' is no action here")
     assert answer.endswith("left: 2\nThe episode is over.")
@@ -183,6 +183,7 @@ def test_no_seed_is_in_both_splits_whatever_the_episodes_seed() -> None:
     ("config", "says"),
     [
         ({"id": "NoSuchLake-v1"}, "'NoSuchLake-v1' cannot be made"),
+        ({"id": "no_such_module:Lake-v1"}, "No module named 'no_such_module'"),
         ({"id": "Taxi-v3"}, "use `Taxi-v4` instead"),
         ({"id": "Pendulum-v1"}, "only Discrete ones"),
         ({"id": "toys/Picture-v0"}, "12288 numbers cannot be told"),

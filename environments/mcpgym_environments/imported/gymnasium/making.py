@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import importlib
 import io
 import warnings
 from collections.abc import Mapping
@@ -57,7 +58,10 @@ def _made(config: GymnasiumConfig) -> Any:
     given = config.arguments
     with warnings.catch_warnings(action="ignore"), contextlib.redirect_stderr(io.StringIO()):
         try:
-            spec = package.spec(config.id)
+            module, colon, _ = config.id.partition(":")
+            if colon:
+                importlib.import_module(module)  # which registers it
+            spec = package.spec(config.id.rpartition(":")[2])
             if "render_mode" not in given and "ansi" in _modes(package, spec):
                 given["render_mode"] = "ansi"
             steps = config.max_steps or spec.max_episode_steps or STEPS
