@@ -23,6 +23,7 @@ from mcpgym_clients.scanning.scan import scan_environment
 from mcpgym_environments.imported import extras
 from mcpgym_environments.imported.gymnasium import Gymnasium, GymnasiumConfig
 
+EPISODES = {"FrozenLake-v1": 60, "Taxi-v4": 15, "CliffWalking-v1": 3, "Blackjack-v1": 100}
 IDS = ["FrozenLake-v1", "Taxi-v4", "CliffWalking-v1", "Blackjack-v1"]
 
 
@@ -70,10 +71,7 @@ def test_the_same_steps_in_gymnasium_itself_give_the_same_return_and_the_same_en
     ],
 )
 def test_the_expert_plays_as_well_as_can_be_played(id: str, options: str, low: float, high: float) -> None:
-    scores = [
-        score.total or 0.0
-        for score, _, _ in played(made(id, options=options), "expert", range(20 if "Taxi" in id else 100))
-    ]
+    scores = [score.total or 0.0 for score, _, _ in played(made(id, options=options), "expert", range(EPISODES[id]))]
     assert low <= sum(scores) / len(scores) <= high
 
 
@@ -239,13 +237,13 @@ def test_without_the_package_it_says_how_to_get_it_and_the_list_goes_on(
     assert [row.met for row in Gymnasium.requirements()] == [False]
 
 
-@pytest.mark.parametrize("config", [{"id": "Taxi-v4"}, {"id": "CartPole-v1", "lowest": 0, "highest": 500}])
+@pytest.mark.parametrize("config", [{"id": "CartPole-v1", "lowest": 0, "highest": 500}])
 def test_the_checker_finds_nothing(config: dict[str, Any]) -> None:
-    check_environment("gymnasium", config=config, episodes=2, second_process=False).raise_for_findings()
+    check_environment("gymnasium", config=config, episodes=1, second_process=False).raise_for_findings()
 
 
 def test_nothing_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
     lane = "HTTP, 2026-07-28"
     monkeypatch.setattr(scan, "LANES", {lane: scan.LANES[lane]})
-    report = scan_environment(made("Taxi-v4", max_steps=20), parts=["play"])
+    report = scan_environment(made("Blackjack-v1"), parts=["play"])
     assert report.ok, report.as_json()

@@ -115,11 +115,14 @@ class ReasoningGym(Environment[Task, Attempt, ReasoningGymConfig]):
         return _submit(messages, self._known.get(question) or "I do not know.")
 
     def _look_for(self, question: str) -> None:
-        for split in self.splits:
-            for task, _ in zip(self.tasks(split), range(LOOKED_AT), strict=False):
-                self._known[task.messages[1]["content"]] = task.info["answer"]
-                if task.messages[1]["content"] == question:
-                    return
+        """Make tasks, of all splits by turns, until one asks this."""
+        for index in range(LOOKED_AT):
+            for split in self.splits:
+                if index < self.size(split):
+                    task = self.task_at(split, index)
+                    self._known[asked := task.messages[1]["content"]] = task.info["answer"]
+                    if asked == question:
+                        return
 
     def conditions(self) -> Mapping[str, Any]:
         """Another version may ask something else."""
