@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import shlex
@@ -29,7 +30,7 @@ def main() -> None:
     """Serve, try, report; the exit code is 1 if anything was not as it should be."""
     asked = argparse.ArgumentParser(prog="python -m tests.gpu_smoke", description=__doc__)
     asked.add_argument("model", type=Path, help="a model directory of Hugging Face's")
-    asked.add_argument("--vllm", default="vllm", help="the vllm command of vLLM's own virtual environment")
+    asked.add_argument("--vllm", default="vllm", help="vLLM's command, in its own virtual environment")
     asked.add_argument("--parser", default="hermes", help="the tool parser")
     asked.add_argument("--options", default="", help="further options for vllm serve")
     asked.add_argument("--device", default="cuda", help="where the trainer's copy goes")
@@ -40,7 +41,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="mcpgym-gpu-") as made:
         folder = Path(made)
         port = free_port()
-        words = [*shlex.split(given.vllm), "serve", str(given.model), "--host", "127.0.0.1", "--port", str(port)]
+        command = shlex.split(given.vllm)
+        words = [*command, *(["serve"] if command[-1].endswith("vllm") else ["--model"]), str(given.model)]
+        words += ["--host", "127.0.0.1", "--port", str(port)]
         words += ["--served-model-name", "smoke", "--dtype", "float32", "--gpu-memory-utilization", given.share]
         words += ["--enable-auto-tool-choice", "--tool-call-parser", given.parser, "--max-model-len", "4096"]
         words += [
@@ -66,7 +69,8 @@ def main() -> None:
             say("vLLM is there", seconds=time.monotonic() - began)
             good = all([*evaluations(port, folder, given.n), rollouts(port, given), training(port, folder, given)])
         finally:
-            os.killpg(server.pid, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGTERM)
             server.wait(60)
     print("all as it should be" if good else "NOT all as it should be", flush=True)
     sys.exit(0 if good else 1)
@@ -159,6 +163,7 @@ def rollouts(port: int, given: argparse.Namespace) -> bool:
 
 def training(port: int, folder: Path, given: argparse.Namespace) -> bool:
     """Our trainer, sampling with vLLM; whether both agreed on what was sampled."""
+    from mcpgym_rl.training.guards import TrainingStopped
     from mcpgym_rl.training.metrics import read_metrics
     from mcpgym_rl.training.pipeline import Pipeline
     from mcpgym_rl.training.recipe import make_recipe
@@ -167,7 +172,11 @@ def training(port: int, folder: Path, given: argparse.Namespace) -> bool:
     rl |= {"train_without_signal": True, "certify": None, "max_new_tokens": 200, "guards": {"max_log_ratio": 1e-2}}
     rl |= {"vllm": {"url": f"http://127.0.0.1:{port}", "model": "smoke"}}
     model = {"path": str(given.model), "lora_rank": 16, "device": given.device}
-    Pipeline(make_recipe({"environment": GAME, "model": model, "rl": rl}), folder / "run").run()
+    try:
+        Pipeline(make_recipe({"environment": GAME, "model": model, "rl": rl}), folder / "run").run()
+    except TrainingStopped as stopped:
+        say("training", stopped=stopped)
+        return False
     rows = read_metrics(folder / "run" / "rl")
     for row in rows:
         say("a step of training", **{name: row[name] for name in ("step", "reward", "log_ratio", "sampling_seconds")})

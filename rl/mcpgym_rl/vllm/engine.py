@@ -22,6 +22,8 @@ PROCESSED = (
 _ANYTHING = 1 << 20
 _APART = 1e-4
 """By how much the likeliest token's log-probability must change with the temperature, in nats."""
+_LOOKS = 8
+"""How many turns are looked at where the model is sure of its next token."""
 
 
 class VllmEngine(Engine):
@@ -46,7 +48,7 @@ class VllmEngine(Engine):
         self.expected: set[Line] = set()
         self._end_ids = frozenset(end_ids)
         self._served: Served | None = None
-        self._honest: set[float] = {0.0, 1.0}
+        self._unsure: dict[float, int] = {0.0: _LOOKS, 1.0: _LOOKS}
         self._knowing = asyncio.Lock()
 
     def open(self, seed: int) -> Line:
@@ -100,13 +102,21 @@ class VllmEngine(Engine):
             return self._served
 
     async def _require_honesty(self, model: str, line: Line, temperature: float) -> None:
-        """See once for each temperature but 0 and 1 that the log-probabilities are those at that temperature."""
-        if temperature in self._honest:
+        """See once for each temperature but 0 and 1 that the log-probabilities are those at that temperature.
+
+        The likeliest token's must change with it; in the middle of a prompt, where a model is seldom sure. Where it is
+        all the same, the next turns are looked at, some of them: a trainer compares what it trains on anyhow.
+        """
+        if self._unsure.get(temperature, 0) >= _LOOKS:
             return
-        cold, hot = [await self.server.likeliest(model, line.ids, heat) for heat in (temperature, 2 * temperature)]
-        if abs(cold - hot) < _APART < -hot:
+        ids = line.ids[: max(1, len(line.ids) // 2)]
+        cold, hot = [await self.server.likeliest(model, ids, heat) for heat in (temperature / 2, temperature)]
+        if abs(cold - hot) >= _APART:
+            self._unsure[temperature] = _LOOKS
+        elif -hot > _APART:
             raise PolicyUnavailable(f"vLLM at {self.server.shown} {PROCESSED}")
-        self._honest.add(temperature)
+        else:
+            self._unsure[temperature] = self._unsure.get(temperature, 0) + 1
 
     def release(self, line: Line) -> None:
         """Nothing is kept of a line."""
