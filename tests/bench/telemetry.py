@@ -3,7 +3,9 @@
 ``absent``: the same code with every look at the telemetry switch cut out of it before it is compiled. ``off``: as it
 comes. ``on``: every call is a span, encoded and sent to an OTLP receiver in another process; what the sending thread
 spends is counted. All take turns, round after round, so that what disturbs one disturbs all; each ratio is the median
-over rounds. ``--quick`` makes few calls, to see that it runs; ``--json FILE`` keeps the figures.
+over rounds. Rounds differ by more than a look costs, so the looks of a call are also timed by themselves (``looking``):
+``looks`` is their share of a whole call. ``--quick`` makes few calls, to see that it runs; ``--json FILE`` keeps the
+figures.
 """
 
 from __future__ import annotations
@@ -37,28 +39,66 @@ ORDERS = list(itertools.permutations(STATES))
 
 
 class _Cut(ast.NodeTransformer):
-    """Cuts ``if switch.…`` and ``if self.watch …`` out of a function."""
+    """Cuts ``if switch.…`` and ``if self.watch …`` out of a function; ``cuts`` are the conditions, as written."""
 
     def __init__(self) -> None:
-        self.cuts = 0
+        self.cuts: list[str] = []
 
     def visit_If(self, node: ast.If) -> Any:
         if not node.orelse and any(word in ast.unparse(node.test) for word in ("switch.", "self.watch")):
-            self.cuts += 1
+            self.cuts.append(ast.unparse(node.test))
             return None
         return self.generic_visit(node)
 
 
-def without_looks(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` as it would be if there were no telemetry."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+def _cut(function: Callable[..., Any]) -> tuple[ast.AST, list[str]]:
     cut = _Cut()
-    made = ast.fix_missing_locations(cut.visit(tree))
+    made = ast.fix_missing_locations(cut.visit(ast.parse(textwrap.dedent(inspect.getsource(function)))))
     if not cut.cuts:
         raise RuntimeError(f"{function.__qualname__} never looks at the switch; what is measured here?")
+    return made, cut.cuts
+
+
+def without_looks(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` as it would be if there were no telemetry."""
+    made, _ = _cut(function)
     found: dict[str, Any] = {}
     exec(compile(made, inspect.getsourcefile(function) or "", "exec"), function.__globals__, found)
     return found[function.__name__]  # type: ignore[no-any-return]
+
+
+def looking(function: Callable[..., Any], owner: Any, times: int) -> float:
+    """CPU microseconds of all looks in ``function``, a method of ``owner``, with telemetry off: the least of ten tries.
+
+    The conditions themselves are compiled into a loop, and the loop without them is taken off.
+    """
+    _, conditions = _cut(function)
+    looks = "".join(f"        if {condition}: raise AssertionError\n" for condition in conditions)
+    spent = {}
+    for name, body in (("with", looks), ("without", "        pass\n")):
+        found: dict[str, Any] = {}
+        exec(f"def loop(self):\n    for _ in range({times}):\n{body}", function.__globals__, found)
+        tries = []
+        for _ in range(10):
+            before = time.process_time()
+            found["loop"](owner)
+            tries.append(time.process_time() - before)
+        spent[name] = min(tries) / times * 1e6
+    return spent["with"] - spent["without"]
+
+
+async def looks(times: int) -> dict[str, float]:
+    """CPU microseconds that a call looks at the switch: in process, and over MCP by the fast lane, with it off."""
+    from mcpgym.episode import Episode
+    from mcpgym.episodes import Episodes
+    from mcpgym.wire.app import PlayerApp
+
+    episodes = Episodes({"counter": Counter()})
+    episode = await episodes.open("counter", split="train", index=0)
+    in_episode = looking(Episode._record, episode, times)
+    in_app = looking(PlayerApp._answer, None, times)
+    await episodes.aclose()
+    return {"in process": in_episode, "MCP over HTTP": in_episode + in_app}
 
 
 @contextlib.contextmanager
@@ -288,12 +328,16 @@ def main() -> None:
         backend.terminate()
         backend.wait(10)
     figures = {what: ratios(spent) for what, spent in made.items()}
+    for lane, micro in asyncio.run(looks(20_000 if quick else 1_000_000)).items():
+        for what in (name for name in figures if name.startswith(lane)):
+            figures[what] |= {"looks": micro, "looks / absent": micro / figures[what]["absent"]}
     table = Table(title="CPU time with telemetry absent, off and on", title_justify="left")
-    for heading in ("what", "absent µs", "off µs", "on µs", "off / absent", "on / off"):
+    for heading in ("what", "absent µs", "off µs", "on µs", "off / absent", "on / off", "looks"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
     for what, row in figures.items():
-        micro = (f"{row[state]:.2f}" for state in STATES)
-        table.add_row(what, *micro, f"{row['off / absent']:.3f}", f"{row['on / off']:.3f}")
+        cells = [f"{row[state]:.2f}" for state in STATES]
+        cells += [f"{row['off / absent']:.3f}", f"{row['on / off']:.3f}"]
+        table.add_row(what, *cells, f"{row['looks / absent']:.2%}" if "looks" in row else "")
     Console().print(table)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
