@@ -308,6 +308,11 @@ def test_check_says_every_fault_with_its_line_and_what_is_right(command: Callabl
         (b"[serve]\n# \xff\n", "it.toml:2: is not UTF-8"),
         (b"a = " + b"[" * 5000, "no TOML: nested too deep"),
         (b"#" * (LARGEST + 1), "at most 64 KiB"),
+        (b"[eval]\ntasks = " + b"1" * 5000, "no TOML: an integer has at most 64 bits"),
+        (b"[eval]\ntasks = 0x" + b"f" * 5000, "it.toml:2: eval.tasks: an integer has at most 64 bits"),
+        (b"[eval]\nsplit = 'a" + b"a" * 5000 + b"'", "it.toml:2: eval.split: a text has at most 4096 characters"),
+        (b"a = '''\n'''\n" + b"a." * 30000 + b"a = 1", "it.toml:3: tables and lists are at most 8 deep"),
+        (b"a = " + b"[" * 20 + b"]" * 20, "it.toml:1: a: tables and lists are at most 8 deep"),
         (None, "cannot be read: No such file"),
     ],
 )
@@ -323,6 +328,39 @@ def test_a_file_that_cannot_be_read_stops_commands_but_not_their_help(
     assert code == 2
     assert says in err
     assert command("--config-file", "it.toml", "serve", "--help")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("[eval]\n" + "".join(f"a{number} = 1\n" for number in range(2000)), "2: eval.a0"),
+        ('[eval]\nx = [\n"' + '\\\\",\n"' * 9000 + '"]\ny = 1\n', "2: eval.x"),
+        ('[eval]\nx = """\n' + 'a\\"""\n' * 600 + '"""\ny = 1\n', "2: eval.x"),
+        ('x = """\n' + 'a\\"""\n' * 9000, "9001: no TOML"),
+        ('x = "' + '\\"' * 30000 + "\n", "1: no TOML"),
+    ],
+    ids=["keys", "list", "text", "open text", "open line"],
+)
+def test_a_strangers_file_is_refused_soon_however_it_is_written(command: Callable, text: str, place: str) -> None:
+    """Some of these took every command minutes: each line was looked for by parsing all before it again and again."""
+    write(text)
+    code, _, err = command(*EVAL, "--out", "r")
+    assert code == 2
+    assert err.startswith(f"error: mcpgym.toml:{place}: ")
+    assert len(err) < 20_000
+
+
+def test_a_found_file_makes_no_check_look_at_less_and_no_bill_larger(command: Callable) -> None:
+    guarded = "doctor.only = ['x']\ndoctor.quick = true\ndoctor.read-only = true\nscan.only = ['x']\n"
+    guarded += "replay.score-tolerance = 1.0\neval.success = 0.0\neval.max-cost = 1e9\neval.max-total-tokens = 9\n"
+    write(guarded)
+    assert command("config", "check")[2].count("may not set this") == guarded.count("\n")
+    assert "replay.score-tolerance: a file that was" in command("replay", "runs")[2]
+
+
+def test_a_home_that_cannot_be_looked_into_has_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/" + "x" * 300)
+    assert chosen_files(None) == []
 
 
 SECRETS = {

@@ -2,6 +2,7 @@
 
     command.py        a command that is configured, which is what every command is made of
     files.py          which files are read, and how
+    bounds.py         how large and deep what it holds may be
     places.py         on which line of a file something stands
     names.py          what an option is called in a file and in the environment
     values.py         what a file gives an option, as its parser takes it

@@ -15,6 +15,8 @@ NAME = "mcpgym.toml"
 VARIABLE = "MCPGYM_CONFIG"
 LARGEST = 64 * 1024
 """Bytes that a file may have: it is read by people."""
+MOST = 20
+"""How many faults of files are said at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class ConfigurationProblem(UsageProblem):
     """A file or variable that configures is wrong; ``faults`` are those of files."""
 
     def __init__(self, faults: Sequence[Fault] = (), says: str = "") -> None:
-        super().__init__(says or "; ".join(map(str, faults)))
+        more = f"; and {len(faults) - MOST} more: mcpgym config check" if len(faults) > MOST else ""
+        super().__init__(says or "; ".join(map(str, faults[:MOST])) + more)
         self.faults = list(faults)
 
 
@@ -109,7 +112,8 @@ def chosen_files(given: Path | None) -> list[tuple[Path, bool]]:
     if named := os.environ.get(VARIABLE):
         return [(Path(named), True)]
     own, here = user_file(), Path(NAME)
-    found = [(own, True)] if own.is_file() else []
+    # os.path: a home that may not be looked into has no file
+    found = [(own, True)] if os.path.isfile(own) else []  # noqa: PTH113
     if here.is_file() and not (found and here.samefile(own)):
         found.insert(0, (here, False))
     return found
@@ -140,6 +144,7 @@ def look(path: Path, named: bool) -> tuple[ConfigFile | None, list[Fault]]:
     """The file at ``path`` and the secrets in it; None and why, where it cannot be read."""
     import tomllib
 
+    from mcpgym_clients.configuring.bounds import DEEPEST, beyond, deep_key
     from mcpgym_clients.configuring.places import place_of_error
     from mcpgym_clients.configuring.secrecy import secrets_in
 
@@ -149,6 +154,8 @@ def look(path: Path, named: bool) -> tuple[ConfigFile | None, list[Fault]]:
         if len(content) > LARGEST:
             return None, [Fault(path, None, "", f"a configuration has at most {LARGEST // 1024} KiB; this is larger")]
         text = content.decode("utf-8")
+        if (line := deep_key(text)) is not None:
+            return None, [Fault(path, line, "", f"tables and lists are at most {DEEPEST} deep")]
         file = ConfigFile(path, named, text, tomllib.loads(text))
     except OSError as error:
         return None, [Fault(path, None, "", f"cannot be read: {error.strerror or error}")]
@@ -160,4 +167,8 @@ def look(path: Path, named: bool) -> tuple[ConfigFile | None, list[Fault]]:
         return None, [Fault(path, line, "", f"no TOML: {says}")]
     except RecursionError:
         return None, [Fault(path, None, "", "no TOML: nested too deep")]
+    except ValueError:  # Python reads no integer of thousands of digits
+        return None, [Fault(path, None, "", "no TOML: an integer has at most 64 bits, and one here has thousands")]
+    if faults := [file.fault(keys[:DEEPEST], says) for keys, says in beyond(file.data)]:
+        return None, faults
     return file, [file.fault(keys, says) for keys, says in secrets_in(file.data)]

@@ -1,4 +1,7 @@
-"""Lines of a TOML file. Python's parser says what stands in it and not where, so it is asked statement by statement."""
+"""Lines of a TOML file. Python's parser says what stands in it and not where, so it is asked statement by statement.
+
+A file may be anybody's, so the time this takes grows with its length and no faster, however it is written.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,15 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+MARKS = re.compile(
+    r"""#[^\n]*|"{3}(?:\\[\s\S]|[^\\])*?(?:"{3,5}|\\?\Z)|'{3}[\s\S]*?(?:'{3,5}|\Z)"""
+    r"""|"(?:\\.|[^"\\\n])*+"?|'[^'\n]*+'?|[][{}\n]"""
+)
+"""Comments, strings, brackets and ends of lines: what says where a statement ends."""
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -17,14 +26,21 @@ def line_of(text: str, keys: Sequence[str]) -> int | None:
 
     ``text`` is TOML without faults.
     """
-    best: tuple[int, int] | None = None
+    places = _places(text)
+    path = tuple(keys)
+    while path and path not in places:
+        path = path[:-1]
+    return places.get(path)
+
+
+@lru_cache(maxsize=8)
+def _places(text: str) -> Mapping[tuple[str, ...], int]:
+    """The line on which each value and each table is first spoken of, by its path."""
+    places: dict[tuple[str, ...], int] = {}
     for line, path in _statements(text):
-        common = 0
-        while common < min(len(path), len(keys)) and path[common] == keys[common]:
-            common += 1
-        if common and (best is None or common > best[0]):
-            best = (common, line)
-    return None if best is None else best[1]
+        for length in range(1, len(path) + 1):
+            places.setdefault(path[:length], line)
+    return places
 
 
 def written(keys: Sequence[str]) -> str:
@@ -44,27 +60,27 @@ def place_of_error(message: str, text: str) -> tuple[int, str]:
 
 def _statements(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Each key that is set and each header: its line and its whole path."""
-    lines = text.split("\n")
     table: tuple[str, ...] = ()
-    first = 0
-    while first < len(lines):
-        parsed, after = _one(lines, first)
-        opens = lines[first].lstrip().startswith("[")
+    for line, statement in _pieces(text):
+        parsed = tomllib.loads(statement)
+        opens = statement.lstrip().startswith("[")
         for path in _paths(parsed):
-            yield first + 1, path if opens else (*table, *path)
+            yield line, path if opens else (*table, *path)
         if opens:
             table = next(iter(_paths(parsed)), ())
-        first = after
 
 
-def _one(lines: Sequence[str], first: int) -> tuple[Mapping[str, Any], int]:
-    """The statement that begins on line ``first``, and the line after it."""
-    for after in range(first + 1, len(lines) + 1):
-        try:
-            return tomllib.loads("\n".join(lines[first:after]) + "\n"), after
-        except tomllib.TOMLDecodeError:
-            continue
-    return {}, first + 1
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    """The statements, each with the line on which it begins."""
+    begin, line, depth = 0, 1, 0
+    for mark in MARKS.finditer(text + "\n"):
+        sign = mark[0]
+        depth += (sign in "[{") - (sign in "]}")
+        if sign == "\n" and not depth:
+            statement = text[begin : mark.end()]
+            yield line, statement
+            line += statement.count("\n")
+            begin = mark.end()
 
 
 def _paths(table: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:

@@ -1,7 +1,8 @@
 """What a file may set that nobody named: it was in the working folder, which may be a repository of somebody else's.
 
 Numbers, choices and a few words say how much and how. All else could open a port to the network, read or replace
-files, send a key to an address, run code, or spend money on another policy; a file that was named may do that.
+files, send a key to an address, run code, spend money on another policy, or make a check of what lies there (a scan,
+the doctor, a replay) look at less; a file that was named may do that.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from typing import Any
 
 from mcpgym_clients.configuring.names import key_of, kind_of
 
-_NOT_THESE = frozenset({"control-port", "engine"})
-"""Numbers and choices that open a port for the control plane, or play on a cluster."""
+_NOT_THESE = frozenset({"control-port", "engine", "max-cost", "max-total-tokens", "score-tolerance", "success"})
+"""Numbers and choices that open a port for the control plane, play on a cluster, let more money be spent than your own
+file says, or say what counts as right."""
 _THESE = frozenset(
-    {"split", "task", "seat", "template", "tool-mode", "metric", "order", "outcome", "stop", "search", "only"}
-    | {"json", "once", "quick", "read-only", "think", "exact", "failed", "values", "bootstrap", "no-settings"}
+    {"split", "task", "seat", "template", "tool-mode", "metric", "order", "outcome", "stop", "search"}
+    | {"json", "once", "think", "exact", "failed", "values", "bootstrap", "no-settings"}
     | {"episode-urls-only", "no-fast-lane", "dry-run"}
 )
 """Words and flags that reach for nothing."""
