@@ -48,7 +48,8 @@ def on_page_content(html: str, /, *, page: Any, config: Any, files: Any) -> str:
 
 
 def _formula(latex: str, alone: bool) -> str:
-    return convert(unescape(latex).strip(), display="block" if alone else "inline")
+    shown = convert(unescape(latex).strip(), display="block" if alone else "inline")
+    return f'<div class="formula">{shown}</div>' if alone else shown  # which is as wide as the window, and no wider
 
 
 def leaves(here: PurePosixPath, target: str) -> bool:

@@ -94,7 +94,8 @@ def test_in_a_browser(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     from viewer_runs import browser, errors_on
 
     with pictures.served(site) as url, browser() as chromium:
-        for place, (width, height), scheme in pictures.PICTURES.values():
+        formulas = ("how-it-works/losses.html", pictures.PHONE, "light")
+        for place, (width, height), scheme in [*pictures.PICTURES.values(), formulas]:
             page = chromium.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
             wrong, asked = errors_on(page), list[str]()
             page.on("request", lambda request, asked=asked: asked.append(request.url))
