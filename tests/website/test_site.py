@@ -103,7 +103,11 @@ def test_in_a_browser(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             assert [address for address in asked if not address.startswith((url, "data:"))] == []
             if width > 1000:
-                page.locator(".md-search__input").fill("certificate")
+                page.locator(".md-search__input").click()
+                page.get_by_text(
+                    "Type to start searching"
+                ).wait_for()  # what is typed before is not always searched for
+                page.locator(".md-search__input").press_sequentially("certificate")
                 page.locator(".md-search-result__link").first.wait_for()
                 assert page.locator(".md-search-result__link[href*=certificates]").count() > 0
             if place == "index.html":
