@@ -21,7 +21,8 @@ from mcpgym import ConfigurationError, check_environment, load_environment
 from mcpgym.messages import assistant
 from mcpgym_clients.scanning import scan
 from mcpgym_clients.scanning.scan import scan_environment
-from mcpgym_environments.imported.textarena import TextArena, TextArenaConfig
+from mcpgym_environments.imported.textarena import TextArena, TextArenaConfig, chance
+from mcpgym_environments.imported.textarena.chance import take_over
 from mcpgym_environments.imported.textarena.games import AGAINST, ALONE, ASKING, WORDS
 from mcpgym_environments.imported.textarena.table import Table
 
@@ -73,6 +74,22 @@ def test_the_opponent_never_breaks_the_rules(game: str) -> None:
         assert not table.crashed
         assert not table.state.game_info[0]["invalid_move"], game
         assert not table.state.game_info[1]["invalid_move"], game
+
+
+def test_a_large_process_makes_no_game_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The modules of the process are looked through once for a game, not for each move that is tried."""
+    looks = 0
+
+    def counted() -> None:
+        nonlocal looks
+        looks += 1
+        take_over()
+
+    monkeypatch.setattr(chance, "take_over", counted)
+    table = Table("Othello-v0", 1, 0)
+    for _ in range(3):
+        table.act(table._legal_for_test())  # type: ignore[attr-defined]
+    assert looks <= 2
 
 
 @pytest.fixture(autouse=True)

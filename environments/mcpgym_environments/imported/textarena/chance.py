@@ -29,12 +29,15 @@ class _Drawn:
 
 
 _drawn = _Drawn()
+_modules = 0
+"""How many modules there were when they were last looked through."""
 
 
 @contextlib.contextmanager
 def drawing_from(generator: Random) -> Iterator[None]:
     """Let TextArena's games draw from ``generator``, here and in what is called from here."""
-    _take_over()
+    if len(sys.modules) != _modules:  # thousands in a large process, and games draw thousands of times
+        take_over()
     token = _at_hand.set(generator)
     try:
         yield
@@ -49,8 +52,10 @@ def copied(generator: Random) -> Random:
     return made
 
 
-def _take_over() -> None:
-    """Modules of TextArena's are imported game by game."""
+def take_over() -> None:
+    """Modules of TextArena's are imported game by game: this is for those that were."""
+    global _modules
+    _modules = len(sys.modules)
     for name, module in list(sys.modules.items()):
         if name.startswith("textarena") and isinstance(vars(module).get("random"), ModuleType):
             vars(module)["random"] = _drawn

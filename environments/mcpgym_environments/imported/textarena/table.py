@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from mcpgym.errors import ConfigurationError, MissingPackage
-from mcpgym_environments.imported.textarena.chance import copied, drawing_from
+from mcpgym_environments.imported.textarena.chance import copied, drawing_from, take_over
 from mcpgym_environments.imported.textarena.games import base, is_alone
 from mcpgym_environments.imported.textarena.moves import candidates
 from mcpgym_environments.imported.textarena.package import EXTRA, import_game, textarena
@@ -40,6 +40,7 @@ class Table:
         try:
             with _quiet():
                 import_game(f"{self.game}-raw")
+            take_over()
             with drawing_from(self.generator), _quiet():
                 made = textarena().make(f"{self.game}-raw")
                 made.reset(num_players=self.players, seed=seed)
