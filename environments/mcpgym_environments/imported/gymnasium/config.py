@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from mcpgym import Config
+from mcpgym_environments.imported.seeds import json_object
 
 HARMLESS = ("FrozenLake", "Taxi", "CliffWalking", "Blackjack", "CartPole", "MountainCar", "Acrobot")
 """What the names of Gymnasium's own small environments begin with: their options open no files."""
@@ -38,13 +39,7 @@ class GymnasiumConfig(Config):
     @field_validator("options")
     @classmethod
     def _an_object(cls, value: str) -> str:
-        if value.strip():
-            try:
-                made = json.loads(value)
-            except ValueError as error:
-                raise ValueError(f"is no JSON: {error}") from None
-            if not isinstance(made, dict):
-                raise ValueError('must be a JSON object, as in {"is_slippery": false}')
+        json_object(value, '{"is_slippery": false}')
         return value.strip()
 
     @model_validator(mode="after")

@@ -10,19 +10,16 @@ from pydantic import Field
 
 from mcpgym import (
     Environment,
-    LazyTasks,
     Message,
     ReferencePolicy,
     Requirement,
     Task,
     ToolError,
     Transcript,
-    derive_seed,
     reward,
     task_id,
     tool,
 )
-from mcpgym.errors import UnknownNameError
 from mcpgym.messages import system, user
 from mcpgym_environments.imported.gymnasium.config import GymnasiumConfig
 from mcpgym_environments.imported.gymnasium.making import action_names, family, limit, make
@@ -30,6 +27,7 @@ from mcpgym_environments.imported.gymnasium.package import EXTRA
 from mcpgym_environments.imported.gymnasium.reference import Expert, has_expert, random_action
 from mcpgym_environments.imported.gymnasium.state import Play
 from mcpgym_environments.imported.gymnasium.telling import picture, told
+from mcpgym_environments.imported.seeds import own_seed, task_number, tasks_of
 
 LARGEST = 1e6
 """No return is larger, or further below 0."""
@@ -77,16 +75,11 @@ class Gymnasium(Environment[Task, Play, GymnasiumConfig]):
 
     def tasks(self, split: str) -> Sequence[Task]:
         """A seed each: an even one in ``train``, an odd one in ``test``."""
-        if split not in self.splits:
-            raise UnknownNameError("split", split, self.splits)
-        count = self.config.train_tasks if split == "train" else self.config.test_tasks
-        return LazyTasks(count, lambda index: Task(task_id(split, index), split, (), {"seed": _seed(split, index)}))
+        return tasks_of(split, self.splits, self.config, _task)
 
     async def reset(self, task: Task, seed: int) -> Play:
         """An environment of its own, seeded by task and seed; no two splits share a seed."""
-        number = task.info["seed"]
-        mixed = 2 * (derive_seed("gymnasium", number, seed) % (1 << 30)) + number % 2
-        return await asyncio.to_thread(self._begun, mixed)
+        return await asyncio.to_thread(self._begun, own_seed("gymnasium", task.info["seed"], seed))
 
     def _begun(self, seed: int) -> Play:
         made = make(self.config)
@@ -199,8 +192,8 @@ class Gymnasium(Environment[Task, Play, GymnasiumConfig]):
         return [EXTRA.requirement()]
 
 
-def _seed(split: str, index: int) -> int:
-    return 2 * index + (split == "test")
+def _task(split: str, index: int) -> Task:
+    return Task(task_id(split, index), split, (), {"seed": task_number(split, index)})
 
 
 def _action(play: Play, text: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import Field, field_validator
 
 from mcpgym import Config
+from mcpgym_environments.imported.seeds import json_object
 
 
 class Part(NamedTuple):
@@ -39,15 +40,8 @@ class ReasoningGymConfig(Config):
     @field_validator("options")
     @classmethod
     def _an_object(cls, value: str) -> str:
-        if value.strip():
-            try:
-                made = json.loads(value)
-            except ValueError as error:
-                raise ValueError(f"is no JSON: {error}") from None
-            if not isinstance(made, dict):
-                raise ValueError('must be a JSON object, as in {"min_terms": 3}')
-            if odd := {"seed", "size"} & {*made}:
-                raise ValueError(f"{sorted(odd)[0]} is not for you to set: each task has a seed of its own")
+        if odd := {"seed", "size"} & {*json_object(value, '{"min_terms": 3}')}:
+            raise ValueError(f"{sorted(odd)[0]} is not for you to set: each task has a seed of its own")
         return value.strip()
 
     @property

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from mcpgym import Environment, LazyTasks, Message, ReferencePolicy, Requirement, Task, ToolError, reward, task_id, tool
-from mcpgym.errors import UnknownNameError
+from mcpgym import Environment, Message, ReferencePolicy, Requirement, Task, ToolError, reward, task_id, tool
 from mcpgym.messages import assistant, system, tool_call, user
 from mcpgym_environments.imported.reasoning_gym.config import ReasoningGymConfig
 from mcpgym_environments.imported.reasoning_gym.package import EXTRA
 from mcpgym_environments.imported.reasoning_gym.source import Entry, Source
+from mcpgym_environments.imported.seeds import tasks_of
 
 SYSTEM = """\
 Solve the problem. Think it through first, as long as you need. Then call the tool `submit_answer` once, with the \
@@ -58,10 +58,7 @@ class ReasoningGym(Environment[Task, Attempt, ReasoningGymConfig]):
 
     def tasks(self, split: str) -> Sequence[Task]:
         """One question each, made when it is asked for."""
-        if split not in self.splits:
-            raise UnknownNameError("split", split, self.splits)
-        count = self.config.train_tasks if split == "train" else self.config.test_tasks
-        return LazyTasks(count, lambda index: self._task(split, index))
+        return tasks_of(split, self.splits, self.config, self._task)
 
     def _task(self, split: str, index: int) -> Task:
         entry = self._source.entry(split, index)

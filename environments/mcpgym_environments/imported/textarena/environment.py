@@ -12,20 +12,18 @@ from pydantic import Field
 from mcpgym import (
     Environment,
     GameOutcome,
-    LazyTasks,
     Message,
     ReferencePolicy,
     Requirement,
     Task,
     ToolError,
     Transcript,
-    derive_seed,
     reward,
     task_id,
     tool,
 )
-from mcpgym.errors import UnknownNameError
 from mcpgym.messages import assistant, system, tool_call, user
+from mcpgym_environments.imported.seeds import own_seed, task_number, tasks_of
 from mcpgym_environments.imported.textarena.config import TextArenaConfig
 from mcpgym_environments.imported.textarena.games import base, check_game, is_alone
 from mcpgym_environments.imported.textarena.moves import candidates
@@ -62,20 +60,15 @@ class TextArena(Environment[Task, Table, TextArenaConfig]):
 
     def tasks(self, split: str) -> Sequence[Task]:
         """A seed each, an even one in ``train``, an odd one in ``test``; and in games for two, a seat."""
-        if split not in self.splits:
-            raise UnknownNameError("split", split, self.splits)
-        count = self.config.train_tasks if split == "train" else self.config.test_tasks
-        return LazyTasks(count, lambda index: self._task(split, index))
+        return tasks_of(split, self.splits, self.config, self._task)
 
     def _task(self, split: str, index: int) -> Task:
         seat = 0 if is_alone(self.config.game) else index % 2
-        return Task(task_id(split, index), split, (), {"seed": 2 * index + (split == "test"), "seat": seat})
+        return Task(task_id(split, index), split, (), {"seed": task_number(split, index), "seat": seat})
 
     def reset(self, task: Task, seed: int) -> Table:
         """A game of its own; what the opponent does before the policy's first move is done."""
-        number = task.info["seed"]
-        mixed = 2 * (derive_seed("textarena", number, seed) % (1 << 30)) + number % 2
-        return Table(self.config.game, task.info["seat"], mixed)
+        return Table(self.config.game, task.info["seat"], own_seed("textarena", task.info["seed"], seed))
 
     def messages(self, task: Task, state: Table) -> Sequence[Message]:
         """The game's own rules, and what is to be seen."""
