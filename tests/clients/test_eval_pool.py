@@ -34,6 +34,7 @@ def bones(folder: Path) -> list[Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.flaky(reruns=2)  # on a busy machine the evaluation can be over, or nearly, before this process gets to kill
 def test_a_killed_server_costs_an_evaluation_no_episode(tmp_path: Path, process: Callable) -> None:
     variables = {
         **os.environ, "MCPGYM_CONTROL_SECRET": "a-secret-of-this-test-alone", "XDG_RUNTIME_DIR": str(tmp_path / "run"),
@@ -62,7 +63,7 @@ def test_a_killed_server_costs_an_evaluation_no_episode(tmp_path: Path, process:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=variables,
         )  # fmt: skip
         traces = tmp_path / "pool" / "traces.jsonl"
-        while not traces.exists() or traces.read_bytes().count(b"\n") < 20:
+        while not traces.exists() or traces.read_bytes().count(b"\n") < 1:
             assert evaluation.poll() is None, evaluation.communicate()
             time.sleep(0.01)
         servers[0].kill()
