@@ -1,6 +1,10 @@
 """What all tests share: what is kept for a user (a signing key, built libraries) goes to a folder of the tests' own.
 
 With several workers the longest begin first; ``ordering.py`` says how, and how it is measured.
+
+Tests marked ``slow`` start processes, kill them and wait for them: where one fails it is run once more, for on a busy
+machine any wait can be too short. The first failure is printed all the same, whole, under "rerun test summary info".
+For the same reason no example of hypothesis's has a deadline.
 """
 
 from __future__ import annotations
@@ -13,12 +17,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import ordering
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so do runners start us that work in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes are started: each would compile all it imports
+settings.register_profile("busy", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 gc.disable()  # until all tests are collected: until then next to nothing is thrown away
 
 
@@ -34,6 +41,13 @@ def data_home() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-seconds", action="store_true", help="write to tests/seconds.txt how long units took")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests may fail once, unless they say themselves how often they may."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("flaky"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_collection_finish() -> None:
