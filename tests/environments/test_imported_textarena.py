@@ -7,6 +7,7 @@ import os
 import random as global_random
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from random import Random
@@ -24,6 +25,7 @@ from mcpgym_clients.scanning.scan import scan_environment
 from mcpgym_environments.imported.textarena import TextArena, TextArenaConfig, chance
 from mcpgym_environments.imported.textarena.chance import take_over
 from mcpgym_environments.imported.textarena.games import AGAINST, ALONE, ASKING, WORDS
+from mcpgym_environments.imported.textarena.moves import candidates
 from mcpgym_environments.imported.textarena.table import Table
 
 
@@ -181,6 +183,45 @@ def test_a_game_that_fails_on_an_action_is_lost(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(table.made, "step", lambda action: 1 // 0)
     table.act("[A B]")
     assert (table.over, table.outcome, table.seen()) == (True, -1.0, "The game could not take that action. It is over.")
+
+
+def test_the_output_of_the_process_is_nobody_elses_while_games_are_played_in_threads(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, out = Table("FrozenLake-v0", 0, 1), sys.stdout
+    step, left_alone = table.made.step, []
+    monkeypatch.setattr(table.made, "step", lambda action: left_alone.append(sys.stdout is out) or step(action))
+    table.act("[down]")
+    assert left_alone == [True]
+    game = vars(sys.modules["textarena.envs.FrozenLake.env"])
+    with chance.drawing_from(Random(0)):
+        game["print"]("a warning of the game's")
+    assert capsys.readouterr() == ("", "")
+    game["print"]("outside of a game")
+    assert capsys.readouterr().out == "outside of a game\n"
+
+
+def test_a_puzzle_that_takes_long_to_make_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_in = []
+    begin = Table._begin
+    monkeypatch.setattr(Table, "_begin", lambda *given: made_in.append(threading.current_thread()) or begin(*given))
+    asyncio.run(open_episode(made("Nim"), "test", 0))
+    assert threading.main_thread() not in made_in
+
+
+@pytest.mark.parametrize(("board", "cells"), [("tiny", 16), ("big", 100), ("huge", 196)])
+def test_an_opponent_at_othello_tries_the_whole_board(board: str, cells: int) -> None:
+    assert len(candidates("Othello", Table(f"Othello-v0-{board}", 0, 2).state, Random(0))) == cells
+
+
+@pytest.mark.parametrize("game", ["Countdown", "Cryptarithm", "Slitherlink"])
+def test_an_invalid_move_is_told_its_reason(game: str) -> None:
+    table = Table(f"{game}-v0", 0, 1)
+    table.act("nothing")
+    assert "action format. Use" in table.seen()
+    table.act("nothing")
+    assert "action format. Use" in table.seen()
+    assert (table.over, table.outcome) == (True, -1.0)
 
 
 def test_limits_of_actions_end_it() -> None:

@@ -1,8 +1,10 @@
-"""Randomness of its own for each episode.
+"""Randomness of its own for each episode, and no prints of its games.
 
 TextArena's games draw from Python's shared generator, so that two games in one process would disturb each other, and
 the rest of the program. Here the name ``random`` in its modules means the generator of the episode at hand, and nothing
-that is shared is touched. Outside of an episode it means what it always did.
+that is shared is touched. Some print, too: the name ``print`` does nothing there while an episode is at hand. (To
+redirect the output of the process would not do: games are played in threads.) Outside of an episode both mean what
+they always did.
 """
 
 from __future__ import annotations
@@ -26,6 +28,12 @@ class _Drawn:
         generator = _at_hand.get()
         found = getattr(random if generator is None else generator, name, None)
         return getattr(random, name) if found is None else found  # Random itself, and other classes
+
+
+def _printed(*values: object, **options: Any) -> None:
+    """What ``print`` is to a module of TextArena's."""
+    if _at_hand.get() is None:
+        print(*values, **options)
 
 
 _drawn = _Drawn()
@@ -57,5 +65,8 @@ def take_over() -> None:
     global _modules
     _modules = len(sys.modules)
     for name, module in list(sys.modules.items()):
-        if name.startswith("textarena") and isinstance(vars(module).get("random"), ModuleType):
+        if not name.startswith("textarena"):
+            continue
+        vars(module)["print"] = _printed
+        if isinstance(vars(module).get("random"), ModuleType):
             vars(module)["random"] = _drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -66,9 +67,10 @@ class TextArena(Environment[Task, Table, TextArenaConfig]):
         seat = 0 if is_alone(self.config.game) else index % 2
         return Task(task_id(split, index), split, (), {"seed": task_number(split, index), "seat": seat})
 
-    def reset(self, task: Task, seed: int) -> Table:
+    async def reset(self, task: Task, seed: int) -> Table:
         """A game of its own; what the opponent does before the policy's first move is done."""
-        return Table(self.config.game, task.info["seat"], own_seed("textarena", task.info["seed"], seed))
+        own = own_seed("textarena", task.info["seed"], seed)
+        return await asyncio.to_thread(Table, self.config.game, task.info["seat"], own)  # a puzzle may take seconds
 
     def messages(self, task: Task, state: Table) -> Sequence[Message]:
         """The game's own rules, and what is to be seen."""

@@ -22,6 +22,11 @@ def _words(*words: str) -> Moves:
     return lambda state: [f"[{word}]" for word in words]
 
 
+def _cells(state: Any) -> list[str]:
+    size = 8 if state is None else len(state.game_state["board"])
+    return _pairs(size, size)(state)
+
+
 def _breakthrough(state: Any) -> list[str]:
     size = len(state.game_state["board"]) if isinstance(state.game_state.get("board"), list) else 8
     columns = "abcdefghijklmnop"[:size]
@@ -52,7 +57,7 @@ MOVES: Mapping[str, Moves] = {
     "KuhnPoker": _words("check", "bet", "call", "fold"),
     "LiarsDice": _dice,
     "Nim": lambda state: [f"[{pile} {count}]" for pile, count in product(range(8), range(1, 10))],
-    "Othello": _pairs(10, 10),
+    "Othello": _cells,
     "PigDice": _words("roll", "hold"),
     "TicTacToe": _numbers(9),
     "WildTicTacToe": lambda state: [f"[{mark} {cell}]" for mark, cell in product("XO", range(9))],

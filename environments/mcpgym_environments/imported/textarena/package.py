@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
+import sys
+import threading
 import warnings
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from mcpgym.errors import MissingPackage
 from mcpgym_environments.imported.extras import Extra
 
+_importing = threading.Lock()
+"""What is silenced is silenced for the whole process: by one thread at a time, or it would stay so."""
 EXTRA = Extra("textarena", "textarena", "textarena", "pip install 'mcpgym[textarena]'")
 
 
+@cache
 def textarena() -> Any:
     """The package.
 
@@ -22,7 +26,7 @@ def textarena() -> Any:
     """
     EXTRA.check()
     try:
-        with warnings.catch_warnings(action="ignore"), contextlib.redirect_stderr(io.StringIO()):
+        with _importing, warnings.catch_warnings(action="ignore"):
             return import_module("textarena")
     except ImportError as error:
         raise MissingPackage(f"textarena cannot be imported here ({error}): {EXTRA.install}") from error
@@ -36,5 +40,6 @@ def import_game(id: str) -> None:
     """
     textarena()
     entry = import_module("textarena.envs.registration").ENV_REGISTRY[id].entry_point
-    if isinstance(entry, str):
-        import_module(entry.partition(":")[0])
+    if isinstance(entry, str) and (module := entry.partition(":")[0]) not in sys.modules:
+        with _importing, warnings.catch_warnings(action="ignore"):
+            import_module(module)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import io
 import numbers
-import warnings
 from random import Random
 from typing import Any
 
@@ -18,6 +15,9 @@ from mcpgym_environments.imported.textarena.package import EXTRA, import_game, t
 
 MOST = 5_000
 """Moves of an opponent in a row; no game that is played here takes so many."""
+
+TURNED_ROUND = ("Countdown", "Cryptarithm", "Slitherlink")
+"""Games for one that give an invalid move's reward where its reason belongs: a policy would read a number."""
 
 
 class Table:
@@ -38,12 +38,13 @@ class Table:
 
     def _begin(self, seed: int) -> Any:
         try:
-            with _quiet():
-                import_game(f"{self.game}-raw")
+            import_game(f"{self.game}-raw")
             take_over()
-            with drawing_from(self.generator), _quiet():
+            with drawing_from(self.generator):
                 made = textarena().make(f"{self.game}-raw")
                 made.reset(num_players=self.players, seed=seed)
+            if base(self.game) in TURNED_ROUND:
+                _turn_round(made.state)
         except MissingPackage:
             raise
         except Exception as error:
@@ -68,7 +69,7 @@ class Table:
             self.over = self.crashed = True
 
     def _step(self, action: str) -> None:
-        with drawing_from(self.generator), _quiet():
+        with drawing_from(self.generator):
             done, _ = self.made.step(action)
         self.over = bool(done)
 
@@ -89,7 +90,7 @@ class Table:
             state = again.state
             state.error_count = 0
             state.made_invalid_move = False
-            with drawing_from(copied(self.generator)), _quiet():
+            with drawing_from(copied(self.generator)):
                 try:
                     again.step(move)
                 except Exception:
@@ -123,11 +124,12 @@ class Table:
         """What the game gives its player; -1 where it is not over, or broke."""
         given = (self.state.rewards or {}).get(self.seat)
         if not self.over or self.crashed or not isinstance(given, numbers.Real):
-            return -1.0  # three games give a sentence for a number where a player broke their rules
+            return -1.0
         return min(max(float(given), -1.0), 1.0)
 
 
-@contextlib.contextmanager
-def _quiet() -> Any:
-    with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
-        yield
+def _turn_round(state: Any) -> None:
+    """Let the state of one of :data:`TURNED_ROUND` tell the reason. The game is lost by a second one: some would pay
+    more for it than for play."""
+    tell = state.set_invalid_move
+    state.set_invalid_move = lambda _, reason: tell(reason)
