@@ -86,7 +86,7 @@ def _convert(file: Path, folder: Path) -> None:
         from transformers.utils.logging import disable_progress_bar
     except ImportError as error:
         raise ConfigurationError(f"{_EXTRA} ({error})") from None
-    disable_progress_bar()  # type: ignore[no-untyped-call]
+    disable_progress_bar()
     given: dict[str, Any] = {"gguf_file": file.name, "trust_remote_code": False, "local_files_only": True}
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(file.parent), **given)
@@ -111,7 +111,7 @@ def _read(file: Path, given: dict[str, Any]) -> PreTrainedModel:
         del config.quantization_config  # with it, transformers refuses to save
     config.name_or_path = ""
     with torch.device("meta"):
-        plain: Any = transformers.AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+        plain: Any = transformers.AutoModelForCausalLM.from_config(config)
     plain.load_state_dict(packed.state_dict(), assign=True)
     plain.tie_weights()
     made: PreTrainedModel = plain

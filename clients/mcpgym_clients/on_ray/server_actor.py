@@ -108,5 +108,5 @@ def _host(host: str) -> str:
         return host
     from ray.util import get_node_ip_address
 
-    address: str = get_node_ip_address()  # type: ignore[no-untyped-call]
+    address: str = get_node_ip_address()
     return address

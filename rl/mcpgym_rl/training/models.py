@@ -31,7 +31,7 @@ def load_model(path: Path, section: ModelSection, seed: int = 0) -> tuple[nn.Mod
     from transformers import AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()  # type: ignore[no-untyped-call]
+    disable_progress_bar()
     directory = open_directory(path)
     chat = Chat.of(directory)
     try:

@@ -36,6 +36,8 @@ class Trainer(GRPOTrainer):
         specs: the first episode of every group of the run.
     """
 
+    lr_scheduler: torch.optim.lr_scheduler.LRScheduler | None
+
     def __init__(
         self,
         model: Any,
@@ -85,7 +87,7 @@ class Trainer(GRPOTrainer):
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """A batch. A group whose rewards are equal has advantages of exactly 0, where TRL's mean may leave a rest."""
-        made = super()._generate_and_score_completions(inputs)
+        made: dict[str, Any] = super()._generate_and_score_completions(inputs)
         made["advantages"][torch.tensor(self.rollouts.batch.flat, device=made["advantages"].device)] = 0.0
         return made
 
@@ -93,7 +95,7 @@ class Trainer(GRPOTrainer):
         for row in rows_of(inputs):
             if row not in self.rollouts.batch.rows:
                 raise AssertionError("TRL was about to train on ids that were not sampled in this batch")
-        loss: Tensor = super()._compute_loss(model, inputs)  # type: ignore[no-untyped-call]
+        loss: Tensor = super()._compute_loss(model, inputs)
         at = self._step % (self.sizes.accumulated * self.sizes.updates)
         if at == 0:
             self.log_ratio = 0.0
