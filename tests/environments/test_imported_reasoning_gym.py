@@ -109,6 +109,8 @@ EVIL = [
     "9**9**9**9",
     "(2**32)**32",
     "2**999999999",
+    "1e-99999999",
+    "1e-9999_9999",
     "factorial(999999)",
     "1" + "+1" * 5_000,
     "(" * 5_000,
@@ -129,6 +131,55 @@ def test_no_scorer_runs_what_a_policy_writes(module: str, tmp_path: Path, monkey
     assert not mark.exists()
     assert time.process_time() - started < 10  # one of them would never end
     assert environment._source.score(entry["answer"], entry) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("dataset", "answer"),
+    [
+        ("rush_hour", "F+99999999999"),
+        ("rubiks_cube", "U99999999999"),
+        ("coin_flip", "1e9999999"),
+        ("pool_matrix", "\n"),
+    ],
+)
+def test_no_answer_keeps_a_scorer_busy_or_makes_it_say_much(
+    dataset: str, answer: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    started = time.process_time()
+    assert submitted(made(dataset), 0, f"{answer} ") in (0.0, 0.01)
+    assert submitted(made(dataset), 0, f"x\n{answer * 999}") in (0.0, 0.01)
+    assert time.process_time() - started < 15  # the first of them would take hours, the second the memory
+    assert [*recwarn] == []
+
+
+def test_numbers_that_a_scorer_would_not_see_solve_no_countdown() -> None:
+    environment = made("countdown")
+    entry = environment._source.entry("test", 0)
+    numbers, target = entry["metadata"]["numbers"], entry["metadata"]["target"]
+    unused = f"({'+'.join(map(str, numbers))})"
+    assert environment._source.score(entry["answer"], entry) == 1.0
+    tricks = (f"*0e0+{target}e0", f"*0_0+{str(target)[0]}_{str(target)[1:]}", f"*(x-x)+{target}*x/x", "*(E-E)+(E+E)/E")
+    for trick in tricks:
+        assert environment._source.score(unused + trick, entry) < 0.1, trick
+
+
+def test_what_solves_every_puzzle_solves_none() -> None:
+    makes_24 = made("puzzle24")
+    entries = [makes_24._source.entry("test", index) for index in range(4)]
+    for entry in entries:
+        scores = [makes_24._source.score(other["answer"], entry) for other in entries]
+        assert scores == [float(other is entry) for other in entries]
+    four = {**entries[0], "metadata": {**entries[0]["metadata"], "numbers": [6, 4, 1, 2]}}
+    assert [makes_24._source.score(text, four) for text in ("6*4*(2-1)", "6*4+1/2")] == [1.0, 0.0]
+    halting = made("game_of_life_halting")
+    entry = halting._source.entry("test", 0)
+    scored = [halting._source.score(text, entry) for text in (entry["answer"], "I do not know", "x")]
+    assert scored == [1.0, 0.0, 0.0]
+
+
+def test_questions_are_made_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
+    assert made("bf").task_at("train", 0)
+    assert capfd.readouterr().out == ""
 
 
 def test_a_list_is_still_read_where_a_scorer_takes_lists() -> None:

@@ -1,14 +1,17 @@
 """Scorers of reasoning-gym evaluate, as Python, what a model wrote. Here they read it.
 
 Four of them call ``eval`` on the answer, five more sympy's ``parse_expr``, which evaluates it too. In their modules,
-and nowhere else, those names are given to functions that take literals and plain arithmetic alone. Two datasets draw
-from generators that all of the process shares; they get some of their own.
+and nowhere else, those names are given to functions that take literals and plain arithmetic alone. Three do as often as
+an answer says what it says, or reckon with as many digits: they get bounds. Two datasets draw from generators that all
+of the process shares; they get some of their own.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from importlib import import_module
 from random import Random
 from types import ModuleType
@@ -22,13 +25,22 @@ LITERAL = (
 )
 """Modules whose scorers evaluate an answer to read a list."""
 PARSED = ("games.countdown", "games.puzzle24")
-"""Modules whose scorers parse an answer as an expression, by a name of their own."""
+"""Modules whose scorers parse an answer as an expression of given numbers, by a name of their own."""
 SYMPY = {
     "algebra.simple_integration": "sympy",
     "algebra.intermediate_integration": "sympy",
     "algebra.polynomial_multiplication": "sp",
 }
 """Modules whose scorers do so through sympy, and what they call it."""
+REPEATED = {
+    "games.rush_hour": ("Board", "perform_moves"),
+    "cognition.rubiks_cube": ("RubiksCubeDataset", "expand_moves"),
+}
+"""Modules whose scorers repeat a move as often as its number says, and where."""
+SILENT = ("code.codeio", "code.contrib.bfit.Compiler.Optimizer", "cognition.rectangle_count")
+"""Modules that print while they make a question."""
+MOVES = 1_000
+"""How often the moves of one answer may be repeated, all together."""
 LONGEST = 400
 NODES = 120
 """Parts of one expression: numbers, names and signs."""
@@ -66,11 +78,18 @@ def make_safe() -> None:
     for name in LITERAL:
         vars(_module(name))["eval"] = literal
     for name in PARSED:
-        vars(_module(name))["parse_expr"] = expression
+        vars(_module(name))["parse_expr"] = arithmetic
     for name, called in SYMPY.items():
         module = _module(name)
         if not isinstance(getattr(module, called), _Sympy):
             setattr(module, called, _Sympy(getattr(module, called)))
+    for name, (owner, method) in REPEATED.items():
+        kind = getattr(_module(name), owner)
+        if not hasattr(getattr(kind, method), "bounded"):
+            setattr(kind, method, _bounded(getattr(kind, method)))
+    for name in SILENT:
+        vars(_module(name))["print"] = lambda *values, **options: None
+    vars(_module("probability.coin_flip"))["Fraction"] = fraction
     generators = _module("induction.list_functions.generators")
     if isinstance(generators.random, ModuleType):
         generators.random = Random(0)  # type: ignore[attr-defined]
@@ -94,6 +113,31 @@ def literal(text: str) -> Any:
     return ast.literal_eval(text)
 
 
+def arithmetic(text: str, **given: Any) -> Any:
+    """What ``text`` comes to, if it joins whole numbers by the four operations.
+
+    Nothing else: those scorers look which numbers were used by the digits that stand alone, and neither ``24e0`` nor
+    ``2_4`` nor ``x/x`` would be seen.
+
+    Raises:
+        ValueError: it is anything else, or too large.
+    """
+    if not re.fullmatch(r"[0-9\s+*/()-]+", text) or "**" in text or "//" in text:
+        raise ValueError("takes whole numbers, + - * / and brackets")
+    return expression(text)
+
+
+def fraction(text: str) -> Fraction:
+    """The number that ``text`` writes out.
+
+    Raises:
+        ValueError, ZeroDivisionError: it is none, or has an exponent of over two digits.
+    """
+    if re.search(r"[eE][+-]?[\d_]{3}", text):
+        raise ValueError("has too large an exponent")
+    return Fraction(text)
+
+
 def expression(text: str, local_dict: Mapping[str, Any] | None = None, **given: Any) -> Any:
     """What sympy's ``parse_expr`` makes of ``text``, if it is plain arithmetic over known names.
 
@@ -102,6 +146,8 @@ def expression(text: str, local_dict: Mapping[str, Any] | None = None, **given: 
     """
     if len(text) > LONGEST:
         raise ValueError(f"an expression has at most {LONGEST} characters")
+    if re.search(r"\d[eE][+-]?\d", text):
+        raise ValueError("takes numbers without exponents: a small text may mean a million digits")
     known = {*_CONSTANTS, *(local_dict or ())}
     try:
         nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
@@ -137,6 +183,18 @@ def _small(node: ast.AST) -> bool:
     return all(isinstance(number, (int, float)) and abs(number) <= EXPONENT for number in numbers)
 
 
+def _bounded(method: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """A method that takes moves with numbers, and fails where they are to be repeated too often."""
+
+    def moved(self: Any, moves: str) -> Any:
+        if sum(int(number[:9]) for number in re.findall(r"\d+", moves)) > MOVES:
+            raise ValueError(f"repeats its moves over {MOVES} times")
+        return method(self, moves)
+
+    moved.bounded = True  # type: ignore[attr-defined]
+    return moved
+
+
 class _Sympy:
     """sympy, but for how it parses."""
 
@@ -155,6 +213,12 @@ class _Numpy:
     def __init__(self, numpy: ModuleType) -> None:
         self._numpy = numpy
         self.random = numpy.random.RandomState(0)
+
+    def loadtxt(self, lines: Sequence[str], **options: Any) -> Any:
+        """Numbers that an answer writes out; numpy warns of one without any, at length."""
+        if not any(line.partition("#")[0].strip() for line in lines):
+            raise ValueError("has no numbers")
+        return self._numpy.loadtxt(lines, **options)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._numpy, name)

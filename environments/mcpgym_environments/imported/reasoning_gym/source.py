@@ -20,6 +20,7 @@ from mcpgym.errors import ConfigurationError, UnknownNameError
 from mcpgym_environments.imported.reasoning_gym.config import ReasoningGymConfig
 from mcpgym_environments.imported.reasoning_gym.package import EXTRA, reasoning_gym
 from mcpgym_environments.imported.reasoning_gym.safe import shared_generator
+from mcpgym_environments.imported.reasoning_gym.stricter import is_answer
 
 HALF = 1 << 30
 BLOCK = 32
@@ -71,7 +72,8 @@ class Source:
         with self._lock:
             dataset = self._block(0)
         try:
-            return min(max(float(dataset.score_answer(answer, copy.deepcopy(dict(entry)))), 0.0), 1.0)
+            score = min(max(float(dataset.score_answer(answer, copy.deepcopy(dict(entry)))), 0.0), 1.0)
+            return score if is_answer(answer, entry) else 0.0
         except Exception:
             return 0.0
 
