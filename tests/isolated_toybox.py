@@ -39,6 +39,13 @@ class Box:
     said: list[str] = field(default_factory=list)
 
 
+class Manner(Config):
+    """A section of what may be chosen."""
+
+    thanks: bool = False
+    """Whether it says thanks."""
+
+
 class ToyConfig(Config):
     """What may be chosen."""
 
@@ -48,6 +55,8 @@ class ToyConfig(Config):
     """How it talks."""
     notes: str = ""
     """A file that it would read."""
+    manner: Manner = Manner()
+    """How it behaves."""
 
     def reaches(self) -> Sequence[str]:
         return [f"notes={self.notes}"] if self.notes else ()
@@ -84,7 +93,8 @@ class Toy(Environment[Task, Box, ToyConfig]):
         if number > state.goal:
             raise ToolError(f"{number} is more than {state.goal}")
         state.total += number
-        return f"{'Fine' if self.config.mood == 'kind' else 'So'}: {state.total}"
+        thanks = ", thanks" if self.config.manner.thanks else ""
+        return f"{'Fine' if self.config.mood == 'kind' else 'So'}{thanks}: {state.total}"
 
     @tool
     def slowly(self, state: Box, number: Annotated[int, "What to add."] = 1) -> Any:

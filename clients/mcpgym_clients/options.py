@@ -11,7 +11,8 @@ def parse_config(options: Iterable[str], environments: Sequence[str]) -> dict[st
     """The options of each environment in ``environments``.
 
     ``key=value`` belongs to the only environment there is; with several, ``environment.key=value`` says whose it is. Of
-    a combination, ``member.key=value`` is a field of a member's.
+    a combination, ``member.key=value`` is a field of a member's, and where a configuration has sections,
+    ``section.key=value`` of a section's.
 
     Raises:
         UsageProblem: it is not said whose option it is, or the environment is not among them.
@@ -27,7 +28,7 @@ def parse_config(options: Iterable[str], environments: Sequence[str]) -> dict[st
         if named := [name for name in combined if option.strip().startswith(f"{name}.")]:
             whose[max(named, key=len)].append(option.strip()[len(max(named, key=len)) + 1 :])
             continue
-        if "." in key and len(environments) == len(combined) == 1:
+        if "." in key and len(environments) == 1 and (combined or key.partition(".")[0] not in whose):
             whose[environments[0]].append(option)
             continue
         prefix, dot, rest = option.strip().partition(".")

@@ -24,6 +24,7 @@ import psutil
 import pytest
 
 from mcpgym_clients import serve
+from mcpgym_clients.options import parse_config
 
 
 def start(tmp_path: Path, *arguments: str, **variables: str) -> tuple[subprocess.Popen[str], str]:
@@ -145,6 +146,18 @@ def test_configuration_says_whose_it_is(served: Callable, command: Callable) -> 
     assert code == 2
     assert "which environment's?" in err
     assert "environment.max_turns=5" in err
+
+
+@pytest.mark.parametrize(
+    ("environments", "option", "kept"),
+    [
+        (["one"], "section.inner.key=1", "section.inner.key"),
+        (["one"], "one.section.key=1", "section.key"),
+        (["one", "two"], "one.section.key=1", "section.key"),
+    ],
+)
+def test_a_field_of_a_section_may_be_set(environments: list[str], option: str, kept: str) -> None:
+    assert parse_config([option], environments)["one"] == {kept: "1"}
 
 
 def test_the_cap_on_episodes_is_the_one_given(served: Callable) -> None:

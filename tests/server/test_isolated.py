@@ -103,14 +103,22 @@ async def everything(environment: Environment[Any, Any, Any], **config: Any) -> 
             await plane.close(made.token)
         for seed in (666, 13):
             seen.append(await told(plane.open("toy-box", split="test", index=0, seed=seed)))
-        for wrong in ({"most": "x"}, {"mood": "odd", "most": 1.5}, {"moot": 1}):
+        for wrong in (
+            {"most": "x"},
+            {"mood": "odd", "most": 1.5},
+            {"moot": 1},
+            {"manner.thank": 1},
+            {"manner.thanks": 3},
+        ):
             seen.append(await told(plane.open("toy-box", split="test", index=0, config=wrong)))
         for task in ("test-39", "test-40"):
             seen.append(await told(plane.tasks("toy-box", task)))
     return seen
 
 
-@pytest.mark.parametrize("config", [{}, {"most": "4", "mood": "gruff"}], ids=["default", "changed"])
+@pytest.mark.parametrize(
+    "config", [{}, {"most": "4", "mood": "gruff", "manner.thanks": "true"}], ids=["default", "changed"]
+)
 def test_it_is_the_same_to_every_byte(folder: Path, config: dict[str, Any]) -> None:
     here, there = asyncio.run(everything(Toy(), **config)), asyncio.run(everything(_there(), **config))
     assert len(here) == len(there) > 100

@@ -46,11 +46,21 @@ class IsolatedConfig(Config):
 def config_class_of(home: Home, name: str, about: Mapping[str, Any]) -> type[IsolatedConfig]:
     """The configuration of the environment that is called ``name``."""
     described = about["config_schema"]
-    properties = described.get("properties", {})
-    fields: dict[str, Any] = {
-        field: (Any, Field(default, description=str(properties.get(field, {}).get("description", ""))))
-        for field, default in about["config"].items()
-    }
+    fields = _fields(described, described.get("$defs", {}), about["config"])
     made: type[IsolatedConfig] = create_model("Config", __base__=IsolatedConfig, **fields)
     made.home, made.environment_name, made.described = home, name, described
     return made
+
+
+def _fields(schema: Mapping[str, Any], definitions: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that a schema describes; one that is a configuration itself, a section, is one here too."""
+    found: dict[str, Any] = {}
+    for field, default in defaults.items():
+        about = schema.get("properties", {}).get(field, {})
+        inner = definitions.get(str(about.get("$ref", "")).rpartition("/")[2], {})
+        kind: Any = Any
+        if "properties" in inner and inner.get("additionalProperties") is False and isinstance(default, Mapping):
+            kind = create_model(field, __base__=Config, **_fields(inner, definitions, default))
+            default = kind()
+        found[field] = (kind, Field(default, description=str(about.get("description", ""))))
+    return found
