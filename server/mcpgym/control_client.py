@@ -69,6 +69,7 @@ class HttpControl:
         self._headers = {"authorization": f"Bearer {found}", "content-type": "application/json"}
         self._timeout = timeout
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
 
     async def __aenter__(self) -> HttpControl:
         return self
@@ -170,6 +171,7 @@ class HttpControl:
 
     async def aclose(self) -> None:
         """Close the connections. The server and its episodes live on."""
+        self._closed = True
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -195,7 +197,9 @@ class HttpControl:
                 raise self._unavailable(f"no answer within {self._timeout:g} s") from error
             except (aiohttp.ClientError, OSError) as error:
                 if last or not again:
-                    raise self._unavailable("the connection broke in mid-request; has it stopped?") from error
+                    broken = self._unavailable("the connection broke in mid-request; has it stopped?")
+                    broken.in_mid_request = True
+                    raise broken from error
         raise AssertionError("unreachable")
 
     async def _exchange(self, method: str, path: str, body: bytes | None) -> Any:
@@ -247,6 +251,8 @@ class HttpControl:
                 raise self._unavailable(f"it gave no sign of life for {waited:g} s; is it stopped or stuck?") from error
 
     def _connected(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise self._unavailable("this client of it was closed")
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
                 connector=self._connector(CONNECTIONS),

@@ -98,4 +98,9 @@ class InfrastructureError(McpgymError):
 
 
 class ServerUnavailable(McpgymError):
-    """The environment server did not answer, or answered what is not a server of ours."""
+    """The environment server did not answer, or answered what is not a server of ours.
+
+    ``in_mid_request`` says that it had the request, and let go of the connection: that may be what ended it.
+    """
+
+    in_mid_request = False

@@ -18,16 +18,21 @@ from mcpgym.control import OpenedEpisode
 from mcpgym.control_client import HttpControl
 from mcpgym.fleet.serving import FleetServing, WorkerCommand, fleet_serving
 
+DEADLY = 667
+"""A seed with which no worker outlives the opening of an episode."""
 WORKER = """
-import sys
+import os, sys
 sys.path.insert(0, sys.argv[1])
 from mcpgym.fleet.workers import read_orders
 orders = read_orders()
 from control_toys import Desk
 from mcpgym.episodes import Episodes, Limits
 from mcpgym.serving import run_server
+class Table(Desk):
+    def reset(self, task, seed):
+        return os._exit(3) if seed == 667 else super().reset(task, seed)
 sys.exit(run_server(
-    Episodes({"desk": Desk()}, Limits(live=orders.cap), orders.name), player_socket=orders.player_socket,
+    Episodes({"desk": Table()}, Limits(live=orders.cap), orders.name), player_socket=orders.player_socket,
     control_socket=orders.control_socket, secret=orders.secret, public_url=orders.public_url,
     announce=lambda server: None, drain_seconds=orders.what["drain"],
 ))
@@ -98,16 +103,26 @@ def written(episode: OpenedEpisode, name: str, arguments: dict[str, Any], *more:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-async def exchanged(url: str, *parts: bytes) -> bytes:
-    """All that comes back on a new connection for ``parts``, sent one after another."""
+async def exchanged(url: str, *parts: bytes, answers: int = 0) -> bytes:
+    """All that comes back on a new connection for ``parts``, sent one after another.
+
+    It is closed here once there are so many ``answers``; without their number, when nothing comes any more.
+    """
     host, _, port = url.removeprefix("http://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     for part in parts:
         writer.write(part)
         await writer.drain()
         await asyncio.sleep(0.05)
+    answer = b""
+    with contextlib.suppress(TimeoutError):
+        while not answers or answer.count(b"HTTP/1.1 ") < answers:
+            part = await asyncio.wait_for(reader.read(2**16), 20 if answers else 0.2 if answer else 0.6)
+            if not part:
+                break
+            answer += part
     writer.write_eof()
-    answer = await asyncio.wait_for(reader.read(), 20)
+    answer += await asyncio.wait_for(reader.read(), 20)
     writer.close()
     return answer
 

@@ -8,17 +8,21 @@ import json
 import os
 import re
 import signal
-from typing import Any
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import aiohttp
 import psutil
 import pytest
 from control_toys import SECRET
-from fleet_toys import call, fleet, headers, post
+from fleet_toys import DEADLY, call, fleet, headers, post
 
 from mcpgym.control import Call
-from mcpgym.errors import EpisodeLost, ServerDraining
+from mcpgym.errors import EpisodeError, EpisodeLost, ServerDraining
 from mcpgym.fleet import members, serving
+from mcpgym.fleet.folders import folder_of_sockets
 from mcpgym.names import name_in
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers need unix sockets")
@@ -72,6 +76,12 @@ def test_a_worker_that_dies_costs_its_own_episodes_alone_and_is_replaced(caplog:
             assert "mcpgym_workers_died_total 1.0" in metrics
             assert re.search(r"mcpgym_episodes_lost_total [12]\.0", metrics)
 
+            with pytest.raises(EpisodeError, match="2 servers died while they opened"):  # and not one after another
+                await control.open("desk", split="train", seed=DEADLY)
+            assert (await control.open("desk", split="train")).url, "which waits for a worker to be there again"
+            assert server.crew.deaths == 3
+            assert (await control.status(mine.token)).lost
+
     asyncio.run(run())
     assert any("died (signal SIGKILL)" in record.message for record in caplog.records)
 
@@ -107,7 +117,9 @@ def test_told_to_stop_it_begins_no_episode_and_lets_those_that_run_end() -> None
                         await asyncio.sleep(0.05)
                         continue
                     break
-            _, answer = await post(session, f"{server.url}/mcp", "start_episode", {})
+            status, answer = 502, {}
+            while status == 502:  # where it came to the one that was just ending
+                status, answer = await post(session, f"{server.url}/mcp", "start_episode", {})
             assert answer["result"]["isError"]
             assert "going down" in answer["result"]["content"][0]["text"]
             status, answer = await post(session, episode.url, "add", {"number": 4})
@@ -122,27 +134,32 @@ def test_told_to_stop_it_begins_no_episode_and_lets_those_that_run_end() -> None
     asyncio.run(run())
 
 
-def test_no_worker_outlives_the_front_however_that_ends(tmp_path: Any) -> None:
-    import subprocess
-    import sys
-    from pathlib import Path
-
+def test_no_worker_outlives_the_front_and_no_folder_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
         "import sys\nsys.path.insert(0, sys.argv[1])\nfrom control_toys import desk\nfrom fleet_toys import COMMAND\n"
         "from mcpgym.fleet.serving import run_fleet\n"
         "sys.exit(run_fleet(desk(), COMMAND, 2, control_socket=sys.argv[2]))\n"
     )
-    front = subprocess.Popen(
-        [sys.executable, "-c", program, str(Path(__file__).parent), str(tmp_path / "c.sock")],
-        stderr=subprocess.PIPE, text=True, env={**os.environ, "MCPGYM_CONTROL_SECRET": SECRET},
-    )  # fmt: skip
-    assert front.stderr is not None
-    assert any("Stop with" in line for line in iter(front.stderr.readline, ""))
-    workers = psutil.Process(front.pid).children()
-    assert len(workers) == 2
-    assert all(SECRET not in " ".join([*w.cmdline(), *w.environ().values()]) for w in workers)
-    front.kill()
-    front.wait(10)
-    _, alive = psutil.wait_procs(workers, timeout=30)
-    assert not alive
-    front.stderr.close()
+    with tempfile.TemporaryDirectory(prefix="f") as base:  # a short path, for sockets
+        front = subprocess.Popen(
+            [sys.executable, "-c", program, str(Path(__file__).parent), f"{base}/c.sock"],
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "MCPGYM_CONTROL_SECRET": SECRET, "TMPDIR": base},
+        )  # fmt: skip
+        assert front.stderr is not None
+        assert any("Stop with" in line for line in iter(front.stderr.readline, ""))
+        workers = psutil.Process(front.pid).children()
+        assert len(workers) == 2
+        assert all(SECRET not in " ".join([*w.cmdline(), *w.environ().values()]) for w in workers)
+        monkeypatch.setattr(tempfile, "tempdir", base)
+        (left,) = Path(base).glob("mcpgym-fleet-*")
+        os.utime(left, (0, 0))
+        with folder_of_sockets():
+            assert left.exists(), "its front lives"
+        front.kill()
+        front.wait(10)
+        _, alive = psutil.wait_procs(workers, timeout=30)
+        assert not alive
+        front.stderr.close()
+        os.utime(left, (0, 0))
+        with folder_of_sockets() as another:
+            assert list(Path(base).glob("mcpgym-fleet-*")) == [another]

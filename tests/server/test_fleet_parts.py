@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httptools
@@ -14,12 +17,15 @@ from hypothesis import strategies as st
 
 from mcpgym.control import Call, Load
 from mcpgym.control_client import HttpControl
-from mcpgym.errors import ConfigurationError, EpisodeLost, ServerUnavailable, TooManyEpisodes
+from mcpgym.errors import ConfigurationError, EpisodeLost, ServerUnavailable, TooManyEpisodes, UnknownEpisodeError
+from mcpgym.fleet.crew import Crew
 from mcpgym.fleet.front import handle_in
 from mcpgym.fleet.members import Member
-from mcpgym.fleet.metrics import merged
+from mcpgym.fleet.metrics import FleetMetrics, merged
 from mcpgym.fleet.pool import Pool
 from mcpgym.fleet.relay import plain_head, plain_name
+from mcpgym.fleet.serving import Fleet, WorkerCommand
+from mcpgym.fleet.workers import Worker
 from mcpgym.names import checked_name, name_in, new_token
 
 TOKEN = "w1-" + "0123456789abcdef" * 2
@@ -147,6 +153,66 @@ def test_what_is_counted_is_added_and_what_is_waited_for_is_the_worst() -> None:
     assert made["mcpgym_event_loop_lag_seconds"] == 0.5
     assert made["process_start_time_seconds"] == 20.0
     assert made["took_sum"] == 1.0
+
+
+def dying_worker(name: str, calls: int) -> Any:
+    async def metrics() -> str:
+        return f"# TYPE calls_total counter\ncalls_total {calls}\n# TYPE live gauge\nlive 1\n"
+
+    control = SimpleNamespace(metrics=metrics)
+    return SimpleNamespace(name=name, member=SimpleNamespace(name=name, control=control, gone=False, up=True))
+
+
+def test_of_workers_that_died_there_is_left_what_they_counted_and_their_names() -> None:
+    async def run() -> None:
+        crew = Crew(desk())
+        shown = FleetMetrics(crew)
+        for number in range(1, 6):
+            worker = dying_worker(f"w{number}", 10)
+            crew.add(worker)
+            assert f"calls_total {number * 10}.0" in (await shown.render()).decode()
+            crew.remove(worker, "lost")
+        assert "calls_total 50.0" in (text := (await shown.render()).decode())
+        assert "live 1" not in text
+        assert (crew.alive(), crew.members, shown._last, len(shown._dead)) == ([], [], {}, 1)
+        assert (await crew.status("w3-" + "0" * 32)).lost
+        with pytest.raises(UnknownEpisodeError):
+            await crew.status("w6-" + "0" * 32)
+
+    asyncio.run(run())
+
+
+def test_what_is_said_of_an_episode_whose_process_hangs_names_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcpgym.fleet.crew.ROOM_SECONDS", 0.1)
+
+    async def run() -> None:
+        crew = Crew(desk())
+        member = dying_worker("w1", 0).member
+        assert "unix:" not in str(await crew._lost(member, ServerUnavailable("nothing answers at unix:/a/b")))
+        with pytest.raises(ServerUnavailable, match="no process is ready to answer"):
+            await crew.open("desk", split="train")
+
+    asyncio.run(run())
+
+
+def test_a_worker_that_comes_up_while_the_fleet_is_told_to_stop_is_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+
+    async def run() -> None:
+        fleet = Fleet(crew := Crew(desk()), 1, WorkerCommand([], {}), "http://x", 10, Path("/nowhere"))
+
+        async def kill() -> None:
+            ended.append("w1")
+
+        async def start(*_: Any) -> Any:
+            await fleet.stop(signal.SIGTERM, 0.0)
+            return SimpleNamespace(kill=kill)
+
+        monkeypatch.setattr(Worker, "start", start)
+        assert await fleet._again(0, 0) is None
+        assert (ended, crew.alive(), await fleet._again(0, 0)) == (["w1"], [], None)
+
+    asyncio.run(run())
 
 
 def test_the_next_episode_goes_where_there_is_least_to_do() -> None:

@@ -14,14 +14,12 @@ from typing import Any
 import httptools
 from starlette.types import Receive, Scope, Send
 
-from mcpgym.fleet.crew import FATE_SECONDS, Crew
+from mcpgym.fleet.crew import FATE_SECONDS, NOBODY, ROOM_SECONDS, Crew
 from mcpgym.fleet.relay import UNANSWERED
 from mcpgym.fleet.workers import Worker
 from mcpgym.names import name_in
 from mcpgym.wire.app import MAX_BODY, TOO_LARGE, PlayerApp, declared_length, read_body, refuse, unless_gone
 
-ROOM_SECONDS = 20.0
-"""How long a request waits for a worker where there is none just now: one is being started."""
 _BARE = re.compile(r"/(?:([^/]+)/)?mcp")
 _HOP = frozenset({b"connection", b"expect", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
 """Headers that are between two ends of a connection alone."""
@@ -38,12 +36,11 @@ class Front:
 
     def __init__(self, crew: Crew, graves: PlayerApp, *, bare: bool) -> None:
         self._crew, self._graves, self._bare = crew, graves, bare
-        self._turn = 0
 
     def socket_of(self, name: str) -> str | None:
         """Where the worker of this name listens; None where there is none that lives."""
         worker = self._crew.worker(name)
-        return None if worker is None or worker.member.gone else worker.player_socket
+        return None if worker is None else worker.player_socket
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -69,11 +66,12 @@ class Front:
             return None
         chosen = worker or await self._choose(body)
         if chosen is None:
-            return await refuse(send, 503, "no process is ready to answer; try again in a moment")
+            return await refuse(send, 503, NOBODY)
         exchange = _exchange(chosen.player_socket, _written(scope, body), scope["method"] == "HEAD")
         try:
             answer = await unless_gone(exchange, receive)
         except (OSError, EOFError, httptools.HttpParserError):
+            chosen.member.up = False
             if worker is not None and await worker.has_ended(FATE_SECONDS):
                 return await self._graves(scope, _said(body), send)
             return await refuse(send, 502, "the process that was to answer ended; ask again")
@@ -85,7 +83,7 @@ class Front:
     async def _choose(self, body: bytes) -> Worker | None:
         """Who answers at a bare address: whose handle is named there, else who has the least to do."""
         worker = self._crew.worker(name_in(handle_in(body)))
-        if worker is not None and not worker.member.gone:
+        if worker is not None:
             return worker
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ROOM_SECONDS):

@@ -17,6 +17,7 @@ from prometheus_client.samples import Sample
 
 from mcpgym.errors import McpgymError
 from mcpgym.fleet.crew import Crew
+from mcpgym.fleet.workers import Worker
 
 ASK_SECONDS = 5.0
 _WORST = frozenset({"mcpgym_tool_call_seconds", "mcpgym_event_loop_lag_seconds", "mcpgym_event_loop_lag_worst_seconds"})
@@ -30,25 +31,25 @@ class FleetMetrics:
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
         self._last: dict[str, list[Metric]] = {}
+        self._dead: list[Metric] = []
         self._front = ProcessCollector(registry=None)
 
     async def render(self) -> bytes:
         """Everything in Prometheus's text format."""
         alive = self._crew.alive()
-        texts = await asyncio.gather(*(self._ask(worker.name) for worker in alive))
+        texts = await asyncio.gather(*(self._ask(worker) for worker in alive))
         for worker, text in zip(alive, texts, strict=True):
-            if text is not None:
+            if text is not None and not worker.member.gone:
                 self._last[worker.name] = list(text_string_to_metric_families(text))
         there = {worker.name for worker in alive}
-        dead = [_counted(found) for name, found in self._last.items() if name not in there]
+        for name in [name for name in self._last if name not in there]:
+            self._dead = merged([self._dead, _counted(self._last.pop(name))])
         registry = CollectorRegistry(auto_describe=False)
         living = [self._last[name] for name in there if name in self._last]
-        registry.register(_Once([*merged([*living, *dead, list(self._front.collect())]), *self._own()]))
+        registry.register(_Once([*merged([*living, self._dead, list(self._front.collect())]), *self._own()]))
         return generate_latest(registry)
 
-    async def _ask(self, name: str) -> str | None:
-        worker = self._crew.worker(name)
-        assert worker is not None
+    async def _ask(self, worker: Worker) -> str | None:
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 return await worker.member.control.metrics()

@@ -17,6 +17,7 @@ from mcpgym.control import Call, EnvironmentInfo, EpisodeStatus, Load, OpenedEpi
 from mcpgym.control_client import HttpControl
 from mcpgym.errors import (
     ConfigurationError,
+    EpisodeError,
     EpisodeLost,
     ServerDraining,
     ServerUnavailable,
@@ -30,6 +31,8 @@ from mcpgym.rewards import Score
 LOOK_SECONDS = 1.0
 """How often each server is asked how much it has to do."""
 ENDED = "this episode has ended: "
+DIED_AT_MOST = 2
+"""How many servers may die while they open one episode, before it is taken for the cause, and no other is asked."""
 MAX_KNOWN = 200_000
 """How many episodes a pool remembers the servers of."""
 
@@ -92,12 +95,18 @@ class Pool:
         Raises:
             ServerUnavailable: no server answers.
             TooManyEpisodes, ServerDraining: none of those that answer has room.
+            EpisodeError: as many servers as may died of it.
         """
         self._begin_watching()
         tried: set[Member] = set()
+        died = 0
         refusal: Exception | None = None
         while (member := self.least(tried)) is not None:
             tried.add(member)
+            if died:
+                await member.look()
+                if not member.up:  # which so did not die of this
+                    continue
             member.opening += 1
             try:
                 async with member.asked() as control:
@@ -107,6 +116,10 @@ class Pool:
             except (TooManyEpisodes, ServerDraining, ServerUnavailable) as error:
                 if refusal is None or isinstance(refusal, ServerUnavailable):
                     refusal = error
+                if isinstance(error, ServerUnavailable) and error.in_mid_request:
+                    died += 1
+                    if died == DIED_AT_MOST:
+                        raise EpisodeError(f"{died} servers died while they opened this episode") from error
                 continue
             finally:
                 member.opening -= 1

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import signal
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcpgym.background import HttpServer, cancel, held
-from mcpgym.control_plane.address import HAS_UNIX_SOCKETS, LONGEST_PATH
+from mcpgym.control_plane.address import HAS_UNIX_SOCKETS
 from mcpgym.control_plane.app import control_app
 from mcpgym.control_plane.listeners import Listener, listen_tcp
 from mcpgym.control_plane.secret import configured_secret, new_secret, take_secret
 from mcpgym.episodes import WITH_PROCESS, WITH_SERVER, Episodes
 from mcpgym.errors import ConfigurationError
 from mcpgym.fleet.crew import Crew
+from mcpgym.fleet.folders import folder_of_sockets
 from mcpgym.fleet.front import Front
 from mcpgym.fleet.metrics import FleetMetrics
 from mcpgym.fleet.pool import LOOK_SECONDS
@@ -102,7 +102,8 @@ class Fleet:
         Raises:
             ConfigurationError: one did not come up.
         """
-        started = await asyncio.gather(*(self._start(slot) for slot in range(self.count)), return_exceptions=True)
+        starting = (self._filled(slot) for slot in range(self.count))
+        started = await asyncio.gather(*starting, return_exceptions=True)
         for worker in started:
             if isinstance(worker, Worker):
                 self._lives.append(asyncio.ensure_future(self._live(worker)))
@@ -113,7 +114,7 @@ class Fleet:
 
     async def stop(self, number: int, seconds: float) -> None:
         """Tell all to stop and wait for their end, for so long; then kill those that are left."""
-        self._stopping = True
+        self._stopping = self.crew.ending = True
         for worker in self._now.values():
             worker.tell(number)
         waiting = [asyncio.ensure_future(worker.process.wait()) for worker in self._now.values()]
@@ -125,7 +126,7 @@ class Fleet:
 
     async def aclose(self) -> None:
         """End what is left."""
-        self._stopping = True
+        self._stopping = self.crew.ending = True
         self.kill()
         for life in self._lives:
             await cancel(life)
@@ -143,7 +144,14 @@ class Fleet:
         cap = self._cap // self.count + (slot < self._cap % self.count)
         player, control = (str(self._folder / f"w{self._names}.{kind}") for kind in ("player", "control"))
         orders = Orders(name, player, control, new_secret(), self._url, cap, self._command.what)
-        worker = await Worker.start(self._command.command, slot, orders)
+        return await Worker.start(self._command.command, slot, orders)
+
+    async def _filled(self, slot: int) -> Worker | None:
+        """The worker that has this place from now on; None when the fleet was told to stop meanwhile."""
+        worker = await self._start(slot)
+        if self._stopping:
+            await worker.kill()
+            return None
         self._now[slot] = worker
         self.crew.add(worker)
         return worker
@@ -164,16 +172,19 @@ class Fleet:
             how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
             logger.error("worker %s died (%s); %d episodes are lost with it, and get no score", worker.name, how, lost)
             deaths = 0 if time.monotonic() - began > YOUNG_SECONDS else deaths + 1
-            worker = await self._again(worker.slot, deaths)
+            if (another := await self._again(worker.slot, deaths)) is None:
+                return
+            worker = another
 
-    async def _again(self, slot: int, deaths: int) -> Worker:
-        while True:
+    async def _again(self, slot: int, deaths: int) -> Worker | None:
+        while not self._stopping:
             await asyncio.sleep(PAUSES[min(deaths, len(PAUSES) - 1)])
             try:
-                return await self._start(slot)
+                return await self._filled(slot)
             except (ConfigurationError, OSError) as error:
                 deaths += 1
                 logger.error("no worker could be started: %s", error)
+        return None
 
     async def _look_forever(self) -> None:
         while True:
@@ -233,7 +244,7 @@ async def fleet_serving(
         stack.callback(player.close)
         control_listener = control_listener_for(player, control_host, control_port, control_socket)
         stack.callback(control_listener.close)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mcpgym-fleet-", dir=_short_folder())))
+        folder = stack.enter_context(folder_of_sockets())
         crew = Crew(graves)
         stack.push_async_callback(graves.aclose)
         url = (public_url or player.url).rstrip("/")
@@ -296,9 +307,3 @@ def run_fleet(
             await server.fleet.stop(number, ORDERLY_SECONDS - 3.0 + (drain_seconds if stopping.is_patient else 0.0))
 
     return Stopping(drain_seconds).run(serve)
-
-
-def _short_folder() -> str | None:
-    """A folder for sockets, whose paths must be short; None for the system's temporary one."""
-    longest = len(tempfile.gettempdir()) + len("/mcpgym-fleet-12345678/w1000000.control")
-    return None if longest <= LONGEST_PATH else "/tmp"
