@@ -318,7 +318,7 @@ def main() -> None:
     try:
         made = {
             "MCP over HTTP, fast lane: a call": over_http(
-                "fast", endpoint, 2 if quick else 60, 256 if quick else 1_600
+                "fast", endpoint, 2 if quick else 24, 256 if quick else 8_000
             ),
             "MCP over HTTP, SDK lane: a call": over_http("sdk", endpoint, 2 if quick else 24, 64 if quick else 320),
             "in process: a call": in_process(3 if quick else 60, 1_600 if quick else 16_000, endpoint),

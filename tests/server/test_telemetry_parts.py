@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, Status
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased
 from tests.server.telemetry_backend import attributes
@@ -113,6 +113,23 @@ def test_the_official_messages_read_what_was_written(
     assert (first.status.code == Status.STATUS_CODE_ERROR, first.status.message) == (failed, "")
     assert [link.span_id for link in first.links] == ([owner.span.span] if elsewhere else [])
     assert attributes(first) == {**common, "episode": "digest", **own, "list": ["a", "b"]}
+
+
+@given(ABOUT, st.booleans(), st.booleans())
+def test_a_call_of_an_episode_is_written_as_any_other_span(about: Any, failed: bool, remote: bool) -> None:
+    span = Context(new_trace(), new_span(), True, remote)
+    owner = Owner({"episode": "digest"}, span)
+    shape = Shape("call " * 90, Kind.SERVER, about, failed=failed)
+    rest = (10**18 + 7, 10**18 + 8, shape, owner)
+    short = otlp.encode((span.trace, b"12345678", span, *rest, None))
+    whole = otlp.encode((span.trace, b"12345678", Context(*span), *rest, {}))
+    assert short != whole, "not written by the same way"
+    assert len(short) == len(whole)
+    first, second = ScopeSpans.FromString(short).spans[0], ScopeSpans.FromString(whole).spans[0]
+    assert attributes(first) == attributes(second) == {**about, "episode": "digest"}
+    for one in (first, second):
+        del one.attributes[:]
+    assert first == second
 
 
 def test_while_it_is_off_nothing_is_made_and_nothing_is_carried() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
+from mcpgym.telemetry.context import Context
 from mcpgym.telemetry.spans import Attributes, Ended, Owner, Shape, Value
 
 _REMOTE_KNOWN, _REMOTE = 0x100, 0x200
@@ -20,33 +21,31 @@ _times = struct.Struct("<cQcQ").pack
 
 def request(resource: bytes, scope: bytes, spans: Iterable[Ended]) -> bytes:
     """An ExportTraceServiceRequest. ``resource`` and ``scope`` are encoded messages."""
-    parts = [field(1, scope)]
-    for span in spans:
-        written = encode(span)
-        parts += (b"\x12", _varint(len(written)), written)  # 2
-    return field(1, field(1, resource) + field(2, b"".join(parts)))
+    return field(1, field(1, resource) + field(2, field(1, scope) + b"".join(map(encode, spans))))
 
 
 def encode(span: Ended) -> bytes:
-    """One Span."""
+    """One Span, as an entry of ScopeSpans."""
     trace, own, parent, start, end, shape, owner, more = span
+    said = shape.encoded or _shape(shape)
+    if owner is not None and parent is owner.span and more is None:  # nearly every span: a call of its episode
+        known = owner.encoded_child or _child(owner)
+        length = 28 + len(said) + len(known)
+        return b"".join((b"\x12", _varint(length), b"\x12\x08", own, _times(b"9", start, b"A", end), said, known))
     parts = [
         b"\n\x10", trace,  # 1
         b"\x12\x08", own,  # 2
         _times(b"9", start, b"A", end),  # 7, 8: fixed64
-        shape.encoded or _shape(shape),
+        said,
+        _parent(parent),
     ]  # fmt: skip
-    if parent is None:
-        parts.append(_FLAGS[False])
-    else:
-        parts += (_FLAGS[parent.remote], b'"\x08', parent.span)  # 4
     if owner is not None:
-        parts.append(owner.encoded or _owner(owner))
+        parts.append(attributes(owner.attributes, 9))
         if owner.span.trace != trace:
-            parts.append(owner.encoded_link or b"")
+            parts.append(_link(owner.span))
     if more is not None:
         parts.append(attributes(more, 9))
-    return b"".join(parts)
+    return field(2, b"".join(parts))
 
 
 def attributes(given: Attributes, number: int) -> bytes:
@@ -66,11 +65,21 @@ def _shape(shape: Shape) -> bytes:
     return shape.encoded
 
 
-def _owner(owner: Owner) -> bytes:
-    link = field(1, owner.span.trace) + field(2, owner.span.span)
-    owner.encoded_link = field(13, link)
-    owner.encoded = attributes(owner.attributes, 9)
-    return owner.encoded
+def _child(owner: Owner) -> bytes:
+    """What all children of an episode's span say."""
+    trace = b"\n\x10" + owner.span.trace  # 1
+    owner.encoded_child = trace + _parent(owner.span) + attributes(owner.attributes, 9)
+    return owner.encoded_child
+
+
+def _parent(parent: Context | None) -> bytes:
+    if parent is None:
+        return _FLAGS[False]
+    return _FLAGS[parent.remote] + b'"\x08' + parent.span  # 4
+
+
+def _link(span: Context) -> bytes:
+    return field(13, field(1, span.trace) + field(2, span.span))
 
 
 def _any(value: Value) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from enum import IntEnum
+from typing import NamedTuple, Protocol
 
 from mcpgym.telemetry.context import Context
 
@@ -40,17 +41,36 @@ class Shape:
 class Owner:
     """What all spans of one episode have in common: its name, and its own span where they are in other traces."""
 
-    __slots__ = ("attributes", "encoded", "encoded_link", "span")
+    __slots__ = ("attributes", "encoded_child", "span")
 
     def __init__(self, attributes: Attributes, span: Context) -> None:
         self.attributes, self.span = attributes, span
-        self.encoded: bytes | None = None
-        self.encoded_link: bytes | None = None
+        self.encoded_child: bytes | None = None
 
 
 Ended = tuple[bytes, bytes, Context | None, int, int, Shape, Owner | None, Attributes | None]
 """A span that is over: its trace and span id, its parent, when it began and ended (nanoseconds since 1970), and what
 is said of it, from the most common to its own. A plain tuple, for there is one for each call."""
+
+
+class Unmade(NamedTuple):
+    """A call that was answered, of which the thread that exports makes a span: the call itself waits for less."""
+
+    watch: Makes
+    name: str
+    is_error: bool
+    milliseconds: float
+    caller: Context | None
+    end: int
+    """Nanoseconds since 1970."""
+
+
+class Makes(Protocol):
+    """What knows the spans of an episode's calls."""
+
+    def span_of(self, call: Unmade) -> Ended | None:
+        """The span of ``call``; None where it is not sampled."""
+        ...
 
 
 def digest(token: str) -> str:

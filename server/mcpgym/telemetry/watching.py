@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcpgym.telemetry import switch
 from mcpgym.telemetry.context import CURRENT, Context, new_span, new_trace
 from mcpgym.telemetry.sections import Section, Template, named
-from mcpgym.telemetry.spans import Kind, Owner, Shape, Value, digest
+from mcpgym.telemetry.spans import Ended, Kind, Owner, Shape, Unmade, Value, digest
 
 if TYPE_CHECKING:
     from mcpgym.calls import CallRecord
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 events = logging.getLogger("mcpgym.events")
 _UNKNOWN = "_unknown"
 """In place of a tool's name that is none: a policy may have written anything there."""
+_LONGEST = 128
+"""Characters of a tool's name, by the protocol's rule."""
 
 
 class Watch:
@@ -50,19 +52,10 @@ class Watch:
 
     def called(self, record: CallRecord) -> None:
         """A call was answered."""
-        recorder, owner = self._recorder, self._owner
-        if recorder is not None and owner is not None:
-            caller, parent, way = CURRENT.get(), owner.span, ""
-            if caller is not None:
-                way = caller.way
-                if caller.trace:
-                    parent = caller
-            if parent.sampled if not parent.remote else recorder.samples(parent, parent.trace, "tools/call"):
-                key = (record.name, record.is_error, way)
-                shape = self._shapes.get(key) or self._call_shape(recorder, *key)
-                end = time.time_ns()
-                start = end - int(record.milliseconds * 1e6)
-                recorder.end((parent.trace, new_span(), parent, start, end, shape, owner, None))
+        if self._recorder is not None:
+            name = record.name if len(record.name) <= _LONGEST else _UNKNOWN
+            call = Unmade(self, name, record.is_error, record.milliseconds, CURRENT.get(), time.time_ns())
+            self._recorder.end(call)
         if switch.events:
             known = record.name in self._episode.environment.tools
             self._log(
@@ -71,6 +64,23 @@ class Watch:
                 milliseconds=round(record.milliseconds, 3),
                 outcome="error" if record.is_error else "ok",
             )
+
+    def span_of(self, call: Unmade) -> Ended | None:
+        """The span of a call; None where it is not sampled. Other threads may ask."""
+        recorder, owner = self._recorder, self._owner
+        assert recorder is not None
+        assert owner is not None
+        parent, way, caller = owner.span, "", call.caller
+        if caller is not None:
+            way = caller.way
+            if caller.trace:
+                parent = caller
+        if not (parent.sampled if not parent.remote else recorder.samples(parent, parent.trace, "tools/call")):
+            return None
+        key = (call.name, call.is_error, way)
+        shape = self._shapes.get(key) or self._call_shape(recorder, *key)
+        start = call.end - int(call.milliseconds * 1e6)
+        return (parent.trace, new_span(), parent, start, call.end, shape, owner, None)
 
     def _call_shape(self, recorder: Recorder, name: str, is_error: bool, way: str) -> Shape:
         """The shape of such a call; kept for tools that there are, and shared by all episodes of the environment."""
