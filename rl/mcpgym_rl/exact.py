@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import zip_longest
-from typing import Any
+from math import gcd, lcm
+from typing import Any, NamedTuple
 
 from mcpgym.environment import Environment
 from mcpgym.errors import ConfigurationError
@@ -26,12 +26,22 @@ from mcpgym_rl.policy import Policy
 from mcpgym_rl.rollout import DEFAULT_MAX_TURNS
 
 ENDS = ("win", "draw", "loss", "unfinished")
-Polynomial = tuple[Fraction, ...]
-"""Its coefficients, the constant first."""
-Ends = dict[str, Polynomial]
-"""How a game ends: the chance of each of ``ENDS`` that can be, as a polynomial in the opponent's random share."""
 
-_ALWAYS: Polynomial = (Fraction(1),)
+
+class Ends(NamedTuple):
+    """How a game ends: the chance of each of ``ENDS`` that can be, as a polynomial in the opponent's random share.
+
+    Integers with one denominator for all, for fractions take several times as long to add.
+    """
+
+    whole: int
+    """The denominator."""
+    parts: Mapping[str, Sequence[int]]
+    """Coefficients of the polynomials, the constant first."""
+
+
+def _always(end: str) -> Ends:
+    return Ends(1, {end: (1,)})
 
 
 class NoExactValue(ConfigurationError):
@@ -105,8 +115,9 @@ def _over(met: Mapping[Mixture, int], seats: Mapping[str, Ends]) -> dict[str, Fr
     """The shares of all episodes together."""
     total = dict.fromkeys(ENDS, Fraction(0))
     for mixture, count in met.items():
-        for end, chance in seats[mixture.seat].items():
-            total[end] += _at(chance, mixture.random) * count
+        ends = seats[mixture.seat]
+        for end, chance in ends.parts.items():
+            total[end] += _at(chance, mixture.random) * count / ends.whole
     return {end: share / sum(met.values()) for end, share in total.items()}
 
 
@@ -120,13 +131,13 @@ async def _worked_out(
         found = await certify(policy, environment, concurrency=concurrency)
     except ConfigurationError as error:
         raise NoExactValue(str(error)) from None
-    seats: dict[str, Ends] = {seat: {} for seat in tree.seats}
+    seats: dict[str, list[_Weighted]] = {seat: [] for seat in tree.seats}
     for line in found.lines:
-        ends: Ends = {line.outcome or "unfinished": _ALWAYS}
+        ends = _always(line.outcome or "unfinished")
         for reply in line.replies:
             ends = _mixed([(reply, ends)])
-        _add(seats[line.seat], ends, Fraction(1))
-    return seats
+        seats[line.seat].append(_Weighted(1, 1, 0, ends))
+    return {seat: _sum(lines) for seat, lines in seats.items()}
 
 
 class _Positions:
@@ -134,7 +145,7 @@ class _Positions:
 
     def __init__(self, tree: GameTree, policy: StatedPolicy) -> None:
         self._tree, self._policy = tree, policy
-        self._known: dict[tuple[Hashable, int], tuple[list[Fraction], Ends]] = {}
+        self._known: dict[tuple[Hashable, int], tuple[list[tuple[int, int]], Ends]] = {}
 
     def of_seats(self, turns: int) -> dict[str, Ends]:
         """How games end in each seat, when the policy has so many turns."""
@@ -146,26 +157,27 @@ class _Positions:
     def _of(self, state: Hashable, left: int) -> Ends:
         outcome = self._tree.outcome(state)
         if outcome is not None or left <= 0:
-            return {outcome or "unfinished": _ALWAYS}
+            return _always(outcome or "unfinished")
         choices = self._policy.choices(state)
-        chances = sorted(chance for chance, _ in choices)
+        chances = sorted((chance.numerator, chance.denominator) for chance, _ in choices)
         key = self._tree.key(state), left
         if (known := self._known.get(key)) is not None:
             if known[0] != chances:
                 raise NoExactValue(f"the policy states other chances for {state!r} than for another of its key")
             return known[1]
-        if sum(chances) != 1 or chances[0] < 0:
-            raise NoExactValue(f"the chances that the policy states for {state!r} are {', '.join(map(str, chances))}")
+        stated = sorted(chance for chance, _ in choices)
+        if sum(stated) != 1 or stated[0] < 0:
+            raise NoExactValue(f"the chances that the policy states for {state!r} are {', '.join(map(str, stated))}")
         if len(self._known) == MAX_POSITIONS:
             raise NoExactValue(f"this game has over {MAX_POSITIONS} positions: too many to work out")
-        made: Ends = {}
+        follow: list[_Weighted] = []
         for chance, call in choices:
             if not chance:
                 continue
             answers = self._tree.answers(state, *call)
             after = _mixed([(answer.chances, self._of(answer.state, left - 1)) for answer in answers])
-            _add(made, after, chance)
-        self._known[key] = chances, made
+            follow.append(_Weighted(chance.numerator, chance.denominator, 0, after))
+        self._known[key] = chances, (made := _sum(follow))
         return made
 
 
@@ -179,21 +191,41 @@ def _mixed(branches: Sequence[tuple[Chances, Ends]]) -> Ends:
     chance perfect + e · (random - perfect)."""
     if len(branches) == 1 and branches[0][0] == CERTAIN:
         return branches[0][1]
-    made: Ends = {}
-    for chances, ends in branches:
-        _add(made, ends, chances.perfect)
-        _add(made, {end: (Fraction(0), *chance) for end, chance in ends.items()}, chances.random - chances.perfect)
-    return made
+    weighted = []
+    for (random, perfect), ends in branches:
+        above, below = perfect.numerator, perfect.denominator
+        weighted.append(_Weighted(above, below, 0, ends))
+        more = random.numerator * below - above * random.denominator
+        weighted.append(_Weighted(more, random.denominator * below, 1, ends))
+    return _sum(weighted)
 
 
-def _add(total: Ends, ends: Ends, weight: Fraction) -> None:
-    """Add ``ends`` so often to ``total``."""
-    for end, chance in ends.items() if weight else ():
-        there = total.get(end, ())
-        total[end] = tuple(a + b * weight for a, b in zip_longest(there, chance, fillvalue=Fraction(0)))
+class _Weighted(NamedTuple):
+    """Ends that count ``above / below`` times, multiplied before with the random share so often."""
+
+    above: int
+    below: int
+    shift: int
+    ends: Ends
 
 
-def _at(chance: Polynomial, share: Fraction) -> Fraction:
+def _sum(weighted: Sequence[_Weighted]) -> Ends:
+    """Add them up."""
+    weighted = [part for part in weighted if part.above]
+    whole = lcm(*(below * ends.whole for _, below, _, ends in weighted))
+    made: dict[str, list[int]] = {}
+    for above, below, shift, ends in weighted:
+        times = above * (whole // (below * ends.whole))
+        for end, chance in ends.parts.items():
+            total = made.setdefault(end, [])
+            total.extend([0] * (len(chance) + shift - len(total)))
+            for place, number in enumerate(chance, shift):
+                total[place] += number * times
+    common = gcd(whole, *(number for total in made.values() for number in total))
+    return Ends(whole // common, {end: [number // common for number in total] for end, total in made.items()})
+
+
+def _at(chance: Sequence[int], share: Fraction) -> Fraction:
     value = Fraction(0)
     for item in reversed(chance):
         value = value * share + item
