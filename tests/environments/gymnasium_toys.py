@@ -37,6 +37,27 @@ class Picture(Echo):
         return np.zeros((64, 64, 3), np.uint8), {}
 
 
-for name, cls in (("Echo", Echo), ("Picture", Picture)):
+class Drawn(Echo):
+    """Draws from a space that all its instances share, returns observations of another, and paints for a terminal."""
+
+    metadata = {"render_modes": ["ansi"]}
+    observation_space = spaces.Discrete(1_000)  # type: ignore[assignment]
+    action_space = spaces.Discrete(2)  # type: ignore[assignment]
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return {"outer": {"inner": np.int64(3)}}, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return int(self.observation_space.sample()), 1.0, False, False, {}
+
+    def render(self) -> Any:
+        return "\x1b]0;title\x07\x1b[2J\x1b[41mA\x1b[0m\ud800\x00B"
+
+
+for name, cls in (("Drawn", Drawn), ("Echo", Echo), ("Picture", Picture)):
     if f"toys/{name}-v0" not in gymnasium.registry:
         gymnasium.register(f"toys/{name}-v0", entry_point=cls)

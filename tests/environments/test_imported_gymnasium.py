@@ -156,6 +156,23 @@ def test_text_for_actions_and_dictionaries_to_see() -> None:
     assert total == 1.0
 
 
+def test_spaces_are_an_episodes_own_and_what_is_seen_is_plain_text(recwarn: pytest.WarningsRecorder) -> None:
+    environment = made("gymnasium_toys:toys/Drawn-v0")
+
+    async def run(interleaved: bool) -> list[list[str]]:
+        episodes = [await open_episode(environment, "test", index) for index in range(2)]
+        assert episodes[0].messages[1]["content"] == "[A]B\nobservation: \n  outer: \n    inner: 3"
+        read: list[list[str]] = [[], []]
+        for number in (0, 1, 0, 1, 0, 1) if interleaved else (0, 0, 0, 1, 1, 1):
+            read[number].append((await episodes[number].call("step", {"action": "0"})).text)
+        return read
+
+    first, second = asyncio.run(run(True))
+    assert first != second
+    assert asyncio.run(run(False)) == [first, second]
+    assert [*recwarn] == []  # of observations that are not of their space: that is for the author, not for each episode
+
+
 def test_the_return_between_two_bounds() -> None:
     scores = [s.total for s, _, _ in played(made("Taxi-v4", lowest=-200, highest=10), "expert", range(5))]
     assert all(0.97 < (score or 0) <= 1 for score in scores)

@@ -22,7 +22,7 @@ from mcpgym import (
 )
 from mcpgym.messages import system, user
 from mcpgym_environments.imported.gymnasium.config import GymnasiumConfig
-from mcpgym_environments.imported.gymnasium.making import action_names, family, limit, make
+from mcpgym_environments.imported.gymnasium.making import action_names, family, limit, make, reset
 from mcpgym_environments.imported.gymnasium.package import EXTRA
 from mcpgym_environments.imported.gymnasium.reference import Expert, has_expert, random_action
 from mcpgym_environments.imported.gymnasium.state import Play
@@ -85,8 +85,7 @@ class Gymnasium(Environment[Task, Play, GymnasiumConfig]):
         made = make(self.config)
         try:
             play = Play(made, seed, action_names(self.config.id, made), limit(made))
-            observation, _ = made.reset(seed=seed)
-            play.shown = self._told(play, observation)
+            play.shown = self._told(play, reset(made, seed))
         except BaseException:
             made.close()
             raise
@@ -162,7 +161,7 @@ class Gymnasium(Environment[Task, Play, GymnasiumConfig]):
         """The return of the same steps, and the first action from there on. The episode itself is left as it is."""
         again = make(self.config)
         try:
-            again.reset(seed=play.seed)
+            reset(again, play.seed)
             first = int(again.action_space.start) if play.names else ""
             gained, over = 0.0, False
             for action in [*play.actions, *([first] * (play.limit - len(play.actions)))]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import enum
 import importlib
 import io
@@ -64,6 +65,7 @@ def _made(config: GymnasiumConfig) -> Any:
             spec = package.spec(config.id.rpartition(":")[2])
             if "render_mode" not in given and "ansi" in _modes(package, spec):
                 given["render_mode"] = "ansi"
+            given.setdefault("disable_env_checker", True)  # it warns, in every episode, of what is for the author alone
             steps = config.max_steps or spec.max_episode_steps or STEPS
             return package.make(config.id, max_episode_steps=steps, **given)
         except Exception as error:
@@ -89,6 +91,21 @@ def _check_actions(id: str, made: Any) -> None:
         )
     if space.n > MOST_ACTIONS:
         raise ConfigurationError(f"gymnasium: {id} has {space.n} actions; {MOST_ACTIONS} at most can be told")
+
+
+def reset(made: Any, seed: int) -> Any:
+    """The first observation under ``seed``.
+
+    What an environment draws from its spaces depends on it too, and on no other episode: spaces may belong to a class.
+    """
+    for name in ("observation_space", "action_space"):
+        space = copy.deepcopy(getattr(made.unwrapped, name))
+        space.seed(seed)
+        with contextlib.suppress(
+            AttributeError
+        ):  # a property: then it is made anew for each, or is the author's matter
+            setattr(made.unwrapped, name, space)
+    return made.reset(seed=seed)[0]
 
 
 def limit(made: Any) -> int:

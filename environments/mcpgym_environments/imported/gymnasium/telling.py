@@ -15,7 +15,8 @@ LARGEST = 1_024
 LONGEST = 20_000
 """Characters of one text that an environment shows."""
 _MARKED = re.compile(r"\x1b\[[0-9;]*4[0-7][0-9;]*m(.*?)\x1b\[0?m", re.DOTALL)
-_CODE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_CODE = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+"""What steers a terminal, and what no text has."""
 _PLACES = ("R (red)", "G (green)", "Y (yellow)", "B (blue)")
 
 
@@ -43,18 +44,22 @@ def told(kind: str, observation: Any, shape: int = 0) -> str:
     return f"{said}\n{meaning(observation, shape)}" if meaning is not None else said
 
 
-def values(observation: Any) -> str:
+def values(observation: Any, depth: int = 1) -> str:
     """An observation's values: numbers to four places, dictionaries as ``name: value``, a line each.
+
+    Args:
+        observation: it, or a part of it.
+        depth: how far in the lines of a dictionary stand.
 
     Raises:
         ConfigurationError: it has too many numbers to be told.
     """
     if isinstance(observation, Mapping):
-        return "".join(f"\n  {name}: {values(item)}" for name, item in observation.items())
+        return "".join(f"\n{'  ' * depth}{name}: {values(item, depth + 1)}" for name, item in observation.items())
     if isinstance(observation, tuple):
-        return f"({', '.join(map(values, observation))})"
+        return f"({', '.join(values(item, depth + 1) for item in observation)})"
     if isinstance(observation, str):
-        return observation[:LONGEST]
+        return _CODE.sub("", observation)[:LONGEST]
     array = np.asarray(observation)
     if array.dtype == object:
         return str(observation)[:LONGEST]
