@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import random as global_random
 import re
 import subprocess
@@ -21,9 +23,23 @@ from mcpgym import ConfigurationError, check_environment, load_environment
 from mcpgym_clients.scanning import scan
 from mcpgym_clients.scanning.scan import scan_environment
 from mcpgym_environments.imported.reasoning_gym import ReasoningGym, ReasoningGymConfig, safe, source
+from mcpgym_environments.imported.reasoning_gym.package import EXTRA
 from mcpgym_environments.imported.reasoning_gym.source import BLOCK, HALF, Source, split_of
 
 FAST = ["acre", "gcd", "graph_color", "knights_knaves", "list_functions", "maze", "pool_matrix", "string_insertion"]
+RECORDED = {
+    "reasoning-gym": "0.1.25",
+    "acre": "2d4284b7d454c611",
+    "gcd": "fa598ab3939ebbbc",
+    "graph_color": "2ae131aee10bf552",
+    "knights_knaves": "2a2df0f9a52199e1",
+    "list_functions": "6410383b851e93bf",
+    "maze": "395e4cee3bc7a15a",
+    "pool_matrix": "0a48d18f1b072eab",
+    "string_insertion": "fbbd85490bc76b3e",
+    "chain_sum*3,gcd,maze*0.5": "ae80c1128338e580",
+}
+"""Digests of the first 60 questions of both splits, under this version."""
 
 
 def made(dataset: str, **fields: Any) -> ReasoningGym:
@@ -48,6 +64,9 @@ def test_the_expert_gets_everything_and_no_split_has_a_question_or_a_seed_of_the
     assert not {*questions["train"]} & {*questions["test"]}
     for split, asked in questions.items():
         assert {split_of(question) for question in asked} == {split}  # so it is for all that will ever be asked
+    if RECORDED["reasoning-gym"] == EXTRA.version:
+        digest = hashlib.sha256(json.dumps(questions).encode()).hexdigest()[:16]
+        assert digest == RECORDED[dataset], f"{dataset} asks something else than it did: {questions['test'][0][:200]}"
 
     async def run(index: int) -> float | None:
         episode = await open_episode(environment, "test", index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random as global_random
 import subprocess
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 import textarena_plays
 from episode_driver import drive, open_episode
-from textarena_plays import GAMES, texts
+from textarena_plays import GAMES, digests, texts
 
 from mcpgym import ConfigurationError, check_environment, load_environment
 from mcpgym.messages import assistant
@@ -26,6 +27,7 @@ from mcpgym_environments.imported.textarena import TextArena, TextArenaConfig, c
 from mcpgym_environments.imported.textarena.chance import take_over
 from mcpgym_environments.imported.textarena.games import AGAINST, ALONE, ASKING, WORDS
 from mcpgym_environments.imported.textarena.moves import candidates
+from mcpgym_environments.imported.textarena.package import EXTRA
 from mcpgym_environments.imported.textarena.table import Table
 
 
@@ -33,10 +35,15 @@ def made(game: str, **fields: Any) -> TextArena:
     return TextArena(TextArenaConfig(game=f"{game}-v0", **fields))
 
 
-def test_all_games_interleaved_are_what_they_are_one_after_the_other_byte_for_byte() -> None:
-    assert asyncio.run(texts(GAMES, True)) == asyncio.run(texts(GAMES, False))
+def test_all_games_interleaved_are_what_they_are_one_after_the_other_and_were_byte_for_byte() -> None:
+    read = asyncio.run(texts(GAMES, True))
+    assert asyncio.run(texts(GAMES, False)) == read
     twice = asyncio.run(texts([game for game in GAMES for _ in range(2)][:16], True))
     assert len({str(game) for game in twice}) >= 14  # other seeds, other games
+    recorded = json.loads(Path(textarena_plays.__file__).with_suffix(".json").read_text("utf-8"))
+    if recorded["textarena"] != EXTRA.version:
+        pytest.skip(f"what was recorded is of TextArena {recorded['textarena']}, and {EXTRA.version} is here")
+    assert digests(read) == recorded
 
 
 def test_they_are_the_same_in_another_process() -> None:
@@ -45,7 +52,7 @@ def test_they_are_the_same_in_another_process() -> None:
         capture_output=True, text=True, timeout=110, cwd=Path(__file__).parent,
         env={**os.environ, "PYTHONHASHSEED": "11"},
     )  # fmt: skip
-    assert done.stdout.strip() == textarena_plays.digest(), done.stderr
+    assert json.loads(done.stdout) == digests(asyncio.run(texts(GAMES, True))), done.stderr
 
 
 def test_nothing_that_is_shared_is_drawn_from_and_nobody_else_matters() -> None:

@@ -1,4 +1,7 @@
-"""Every game of TextArena's that can be played here, played by trying moves: all that a policy reads, as one digest."""
+"""Every game of TextArena's that can be played here, played by trying moves: all that a policy reads, as digests.
+
+``python tests/environments/textarena_plays.py > tests/environments/textarena_plays.json`` writes them anew.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from episode_driver import open_episode
 from mcpgym_environments.imported.textarena import TextArena, TextArenaConfig
 from mcpgym_environments.imported.textarena.games import AGAINST, ALONE
 from mcpgym_environments.imported.textarena.moves import candidates
+from mcpgym_environments.imported.textarena.package import EXTRA
 
 GAMES = (*AGAINST, *ALONE)
 STEPS = 5
@@ -41,9 +45,14 @@ async def texts(games: Sequence[str], interleaved: bool) -> list[list[str]]:
     return read
 
 
-def digest() -> str:
-    return hashlib.sha256(json.dumps(asyncio.run(texts(GAMES, True))).encode()).hexdigest()
+def digests(read: Sequence[Sequence[str]]) -> dict[str, str]:
+    """A digest of what is read of each game, and the version of TextArena."""
+    found = {
+        game: hashlib.sha256(json.dumps(lines).encode()).hexdigest()[:16]
+        for game, lines in zip(GAMES, read, strict=True)
+    }
+    return {"textarena": EXTRA.version, **found}
 
 
 if __name__ == "__main__":
-    print(digest())
+    print(json.dumps(digests(asyncio.run(texts(GAMES, True))), indent=1))
