@@ -403,11 +403,13 @@ async def _evaluate(options: EvalOptions, begin: Callable[[EvalOptions, Spending
             if options.timeout is not None:
                 limits = replace(limits, seconds=options.timeout)
             spending = Spending(policy, options.max_cost, options.max_total_tokens, options.prices)
-            evaluation = begin(options, spending, await describe(options, arena, policy))
-            if evaluation.found:
-                left = options.planned - evaluation.found
-                talk().print(f"{evaluation.found} of {options.planned} episodes have a score; {left} are to be played")
             with contextlib.nullcontext() if options.agent is None else shielded(), _engine(options) as engine:
+                evaluation = begin(options, spending, await describe(options, arena, policy))
+                if evaluation.found:
+                    left = options.planned - evaluation.found
+                    talk().print(
+                        f"{evaluation.found} of {options.planned} episodes have a score; {left} are to be played"
+                    )
                 await evaluation.play(policy, arena.lane, arena.name, arena.config, limits, engine)
                 evaluation.reopened += getattr(engine, "moved", 0)
             await evaluation.work_out(policy, arena.environment)

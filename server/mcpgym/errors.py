@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 LONGEST_SHOWN = 200
 """Characters of an unknown name that its error repeats."""
@@ -43,6 +44,17 @@ class UnknownNameError(ConfigurationError):
         super().__init__(f"no {kind} {name!r}: {hint}there is: {there}")
         self.kind = kind
         self.name = name
+
+    @classmethod
+    def made(cls, message: str, kind: str, name: str) -> UnknownNameError:
+        """One whose ``message`` was made elsewhere, from names that only that place knows."""
+        error = cls.__new__(cls, message)
+        Exception.__init__(error, message)
+        error.kind, error.name = kind, name
+        return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).made, (str(self), self.kind, self.name)  # it goes from one process to another
 
 
 class MissingPackage(ConfigurationError):

@@ -9,6 +9,7 @@ score, and the same traces, byte for byte, as one process writes alone. Exits 1 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -18,6 +19,8 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 COMMAND = [sys.executable, "-m", "mcpgym_clients"]
 STORE = 80 * 2**20
@@ -39,6 +42,16 @@ def lines_of(folder: Path) -> list[str]:
     return [json.dumps(timeless(trace), sort_keys=True) for trace in sorted(traces, key=lambda trace: trace["place"])]
 
 
+def beyond_loopback() -> list[str]:
+    """Where processes that this one started listen beyond loopback."""
+    found = set()
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            listening = [one.laddr for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN]
+            found |= {process.name() for at in listening if at.ip not in ("127.0.0.1", "::1", "::ffff:127.0.0.1")}
+    return sorted(found)
+
+
 def evaluation(episodes: int, out: Path, *more: str) -> list[str]:
     """The command of one evaluation."""
     size, repeats = (episodes, 1) if episodes <= 1000 else (1000, episodes // 1000)
@@ -55,32 +68,35 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=2000, help="up to 1000, or thousands")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     options = parser.parse_args()
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # on loopback alone
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     with tempfile.TemporaryDirectory(prefix="mcpgym-ray-") as folder:
         figures = run(Path(folder), options.nodes, options.episodes)
     print(json.dumps(figures, indent=2))
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
     held = figures["scored"] == figures["episodes"] == options.episodes and not figures["twice"]
+    held = held and not figures["listening_beyond_loopback"]
     sys.exit(0 if held and figures["differing_traces"] == 0 and figures["exit_code"] == 0 else 1)
 
 
 def run(folder: Path, nodes: int, episodes: int) -> dict[str, Any]:
     """All of it."""
+    import ray
     from ray.cluster_utils import Cluster
+
+    from mcpgym_clients.on_ray.cluster import loopback_alone
 
     begun = time.monotonic()
 
     def say(what: str) -> None:
         print(f"{time.monotonic() - begun:7.1f} s  {what}", file=sys.stderr, flush=True)
 
-    head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE, "node_ip_address": "127.0.0.1"}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
+    head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE}
     server: subprocess.Popen[str] | None = None
+    with loopback_alone(ray):
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        made = [cluster.add_node(num_cpus=3, object_store_memory=STORE) for _ in range(nodes)]
     try:
-        made = [
-            cluster.add_node(num_cpus=3, object_store_memory=STORE, node_ip_address="127.0.0.1") for _ in range(nodes)
-        ]
         environment = {**os.environ, "RAY_ADDRESS": cluster.address}
         say(f"{nodes} nodes are up")
         server = subprocess.Popen(
@@ -104,6 +120,7 @@ def run(folder: Path, nodes: int, episodes: int) -> dict[str, Any]:
                 raise SystemExit(f"the evaluation ended before half of it was done, with {playing.returncode}\n{said}")
             time.sleep(0.05)
         at = traces.read_bytes().count(b"\n")
+        elsewhere = beyond_loopback()
         say(f"killing a node; {at} traces are written")
         cluster.remove_node(made[1], allow_graceful=False)
         say("killed")
@@ -126,6 +143,7 @@ def run(folder: Path, nodes: int, episodes: int) -> dict[str, Any]:
         "scored": summary["scored"],
         "twice": sum(count > 1 for count in places.values()),
         "killed_after": at,
+        "listening_beyond_loopback": elsewhere,
         "played_again": summary["run"]["reopened"],
         "differing_traces": sum(one != other for one, other in zip(alone, there, strict=False)),
         "exit_code": code,

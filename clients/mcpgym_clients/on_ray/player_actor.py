@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mcpgym_clients.arena import Arena, open_arena
 from mcpgym_clients.eval_options import EvalOptions
+from mcpgym_clients.on_ray.cluster import SECRETS
 from mcpgym_clients.signing import claims
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.policy import Policy
@@ -91,5 +92,5 @@ class PlayerActor:
 
 def passed_on() -> dict[str, str]:
     """The variables of this process that players elsewhere need; they travel as an argument, which no log shows."""
-    names = ("MCPGYM_CONTROL_SECRET", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+    names = (*SECRETS, "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL")
     return {name: os.environ[name] for name in names if name in os.environ}

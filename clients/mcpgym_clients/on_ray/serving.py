@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from mcpgym.control_plane.secret import VARIABLE, configured_secret, new_secret
 from mcpgym.errors import McpgymError
+from mcpgym.registry import environment_class
 from mcpgym.stopping import Stopping
 from mcpgym_clients.on_ray.cluster import connected
 from mcpgym_clients.on_ray.server_actor import Described
@@ -27,12 +28,14 @@ def serve_on_ray(options: ServeOptions) -> int:
 
     Raises:
         UsageProblem: Ray is not installed.
-        ConfigurationError: there is no cluster, it has no room, or a server does not start.
+        ConfigurationError: an environment or a cluster is not there, it has no room, or a server does not start.
     """
     given = configured_secret(file=options.secret_file)
     secret = given or new_secret()
     drain = DRAIN_SECONDS if options.drain_seconds is None else options.drain_seconds
     told = replace(options, secret_file=None)
+    for name in options.environments:  # what is not there is said before a cluster is asked
+        environment_class(name)
     with connected(options.ray_address) as ray:
         servers = Servers(ray, options.workers, options.cpus_per_server, told, secret)
 

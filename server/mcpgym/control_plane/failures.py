@@ -64,7 +64,4 @@ def decode_error(value: Any) -> McpgymError | None:
     cls = KINDS.get(str(kind), KINDS["internal"])[0]
     if cls is not UnknownNameError:
         return cls(message)
-    unknown = UnknownNameError.__new__(UnknownNameError, message)
-    Exception.__init__(unknown, message)  # its message is made already, from names that only the server knows
-    unknown.kind, unknown.name = str(error.get("what")), str(error.get("name"))
-    return unknown
+    return UnknownNameError.made(message, str(error.get("what")), str(error.get("name")))
