@@ -51,6 +51,17 @@ def test_a_cluster_takes_every_manifest() -> None:
         kubernetes_validate.validate({**manifest, "spec": {"podSelektor": {}}}, "1.33", strict=True)
 
 
+def test_an_image_is_made_of_what_is_there_and_of_no_more() -> None:
+    """Without the list beside it, a build would be sent the repository's history and every virtual environment."""
+    copied = re.findall(r"^COPY (.+) \S+$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    names = {name for line in copied for name in line.split()}
+    assert names >= {"pyproject.toml", "server", "environments", "rl", "clients"}
+    assert all((DEPLOY.parent / name).exists() for name in names)
+    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+    assert {line[1:] for line in ignored if line.startswith("!")} == names
+    assert "*" in ignored
+
+
 def test_the_pods_are_started_with_options_that_exist_and_found_where_others_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

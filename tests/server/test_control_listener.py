@@ -19,6 +19,7 @@ from control_toys import SECRET, desk, http, served
 from mcpgym.control_client import HttpControl
 from mcpgym.control_plane.address import default_socket, resolve_control_address, socket_directory
 from mcpgym.control_plane.listeners import listen_tcp, listen_unix
+from mcpgym.control_plane.secret import configured_secret
 from mcpgym.errors import ConfigurationError
 from mcpgym.serving import serving
 
@@ -331,6 +332,24 @@ def test_the_secret_comes_from_the_argument_the_file_or_the_environment(
     refused(serving(desk(), secret_file=tmp_path / "none"), "cannot be read")
     monkeypatch.setenv("MCPGYM_CONTROL_SECRET", "")
     refused(serving(desk()), "MCPGYM_CONTROL_SECRET has 0 characters")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
+def test_who_can_read_the_secrets_file_too_is_warned_of_where_its_owner_could_help_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In a pod the file is root's, and a group may read it for whose sake it is there."""
+    (tmp_path / "secret").write_text(SECRET)
+
+    def warned(bits: int) -> bool:
+        caplog.clear()
+        (tmp_path / "secret").chmod(bits)
+        assert configured_secret(file=tmp_path / "secret") == SECRET
+        return "can be read by others" in caplog.text
+
+    assert [warned(bits) for bits in (0o600, 0o440, 0o644)] == [False, True, True]
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert [warned(bits) for bits in (0o600, 0o440, 0o644)] == [False, False, True]
 
 
 def test_a_players_url_leads_to_the_control_socket_of_its_port(monkeypatch: pytest.MonkeyPatch) -> None:

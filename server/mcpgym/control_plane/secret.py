@@ -81,10 +81,11 @@ def same_secret(header: bytes, secret: bytes) -> bool:
 
 def _from_file(path: Path) -> str:
     try:
-        mode = path.stat().st_mode
+        found = path.stat()
         value = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the control secret's file {path} cannot be read: {error}") from None
-    if os.name == "posix" and mode & 0o077:
+    ours = os.name == "posix" and found.st_uid == os.geteuid()  # of another's, a group may read what is meant for it
+    if os.name == "posix" and found.st_mode & (0o077 if ours else 0o007):
         logger.warning("%s, the control secret's file, can be read by others; chmod 600 it", path)
     return checked_secret(value, str(path))
