@@ -212,7 +212,8 @@ def _refuse_shared(path: Path, found: os.stat_result) -> None:
         return
     if found.st_uid not in (os.getuid(), 0):
         raise ConfigurationError(f"{path} is another user's, who could sign with it; make a key of your own")
-    if found.st_mode & 0o077:
+    others = 0o077 if found.st_uid == os.getuid() else 0o037  # root's may be there for a group, as a pod's secrets are
+    if found.st_mode & others:
         raise ConfigurationError(
             f"{path}, a signing key, can be read by others ({stat.filemode(found.st_mode)}): whoever did can sign. "
             f"Make a new one (mcpgym key --new FILE), or if nobody has: chmod 600 {path}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import threading
@@ -24,6 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 from mcpgym.errors import ConfigurationError
 from mcpgym.signing_keys import (
     SigningKey,
+    _refuse_shared,
     default_key_path,
     load_signing_key,
     make_signing_key,
@@ -115,6 +118,16 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path, bits: int) -> Non
     (tmp_path / "link").symlink_to(tmp_path / "key")
     with pytest.raises(ConfigurationError, match="can be read by others"):
         load_signing_key(tmp_path / "link")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
+def test_roots_key_may_be_there_for_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a pod that is not root has one of its secrets."""
+    monkeypatch.setattr(os, "getuid", lambda: 10001)
+    for bits, taken in ((0o440, True), (0o400, True), (0o460, False), (0o444, False)):
+        found = os.stat_result((stat.S_IFREG | bits, 1, 1, 1, 0, 10001, 100, 0, 0, 0))
+        with contextlib.nullcontext() if taken else pytest.raises(ConfigurationError, match="can be read by others"):
+            _refuse_shared(tmp_path / "key", found)
 
 
 def test_what_is_no_key_is_refused_in_words(tmp_path: Path) -> None:
