@@ -67,7 +67,7 @@ class RolloutsSide:
     def _rows(self) -> list[Any]:
         from mcpgym_rl.trl.rollouts import as_row
 
-        return [as_row(trace, 0)[0] for trace in self.rollouts.batch.traces]
+        return [as_row(trace, 0, known=trace.scored)[0] for trace in self.rollouts.batch.traces]
 
     def _train(self) -> None:
         self.go.acquire()

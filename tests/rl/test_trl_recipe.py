@@ -72,7 +72,7 @@ def test_a_batch_is_cut_into_equal_parts_or_refused() -> None:
         sizes(rl, {"per_device_train_batch_size": 4}, 2)
 
 
-def test_what_stands_in_a_recipe_is_not_said_in_the_table_too() -> None:
+def test_what_stands_in_a_recipe_is_not_said_in_the_table_too(monkeypatch: pytest.MonkeyPatch) -> None:
     from mcpgym_rl.trl.settings import check_settings
 
     trl = pytest.importorskip("trl")
@@ -83,6 +83,7 @@ def test_what_stands_in_a_recipe_is_not_said_in_the_table_too() -> None:
     def given(**own: Any) -> None:
         check_settings(recipe.model_copy(update={"trl": own}))
 
+    monkeypatch.setattr("transformers.integrations.integration_utils.is_wandb_available", lambda: False)
     for own, said in (
         ({"learning_rate": 1e-3}, r"trl.learning_rate is not for \[trl\]: say rl.learning_rate"),
         ({"lr": 1e-3}, "no field of TRL's GRPOConfig 'lr'"),
@@ -91,7 +92,21 @@ def test_what_stands_in_a_recipe_is_not_said_in_the_table_too() -> None:
         ({"loss_type": "dapo"}, "say that"),
         ({"loss_type": "best"}, "no loss of TRL's"),
         ({"use_vllm": True}, "vLLM is not installed"),
+        ({"report_to": "wandb"}, "trl.report_to: .*pip install wandb"),
+        ({"report_to": "wand"}, "trl.report_to: wand is not supported"),
+        ({"save_only_model": True}, "a run that is gone on with needs the optimizer"),
+        ({"push_to_hub": True}, "push its model/ afterwards"),
     ):
         with pytest.raises(ConfigurationError, match=said):
             given(**own)
     given(loss_type="dr_grpo", max_completion_length=128, save_total_limit=5)
+
+
+def test_a_gpu_that_is_not_there_is_not_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mcpgym_rl.trl.settings import check_settings
+
+    pytest.importorskip("trl")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    recipe = make_trl_recipe({"environment": "tic-tac-toe", "rl": {}, "model": {"device": "cuda"}})
+    with pytest.raises(ConfigurationError, match="PyTorch finds no GPU here; say cpu"):
+        check_settings(recipe)

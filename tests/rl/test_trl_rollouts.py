@@ -38,20 +38,20 @@ TOKENS = TraceTokens([1, 2, 3, 4, 5, 6, 7], [0, 0, 1, 0, 1, 1, 0], [0.0, 0.0, -0
 
 
 def test_a_rollout_begins_with_its_first_sampled_token_and_ends_with_its_last() -> None:
-    row, logprobs = as_row(trace(TOKENS), pad=9)
+    row, logprobs = as_row(trace(TOKENS), pad=9, known=True)
     assert row == ((1, 2), (3, 4, 5, 6), (1, 0, 1, 1))
     assert logprobs == [-0.5, 0.0, -0.25, -1.0]
 
 
 def test_case_29_what_has_no_score_is_there_and_nothing_of_it_is_trained_on() -> None:
-    row, _ = as_row(trace(TOKENS, scored=False), pad=9)
+    row, _ = as_row(trace(TOKENS), pad=9, known=False)
     assert row == ((1, 2), (3, 4, 5, 6), (0, 0, 0, 0))
-    assert as_row(trace(None, scored=False, turns=0), pad=9) == (((9,), (9,), (0,)), [0.0])
+    assert as_row(trace(None, scored=False, turns=0), pad=9, known=False) == (((9,), (9,), (0,)), [0.0])
 
 
 def test_a_policy_without_ids_cannot_be_trained() -> None:
     with pytest.raises(ValueError, match="no token ids"):
-        as_row(trace(None), pad=9)
+        as_row(trace(None), pad=9, known=True)
 
 
 def test_trl_plays_the_episodes_that_our_trainer_would() -> None:

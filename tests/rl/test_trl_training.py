@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 from trl_toys import begun, recipe
 
+from mcpgym.errors import ConfigurationError
 from mcpgym_clients.cli import main
 from mcpgym_rl.traces import read_traces
 from mcpgym_rl.training.guards import TrainingStopped
@@ -119,8 +121,8 @@ def test_a_sampler_that_disagrees_with_the_trainer_stops_the_run(
 
     real = rollouts.as_row
 
-    def off(trace: Any, pad: int) -> Any:
-        row, logprobs = real(trace, pad)
+    def off(trace: Any, pad: int, **rest: Any) -> Any:
+        row, logprobs = real(trace, pad, **rest)
         return row, [value - 0.1 for value in logprobs]
 
     monkeypatch.setattr(rollouts, "as_row", off)
@@ -165,6 +167,47 @@ def test_a_batch_without_a_signal_leaves_the_weights_as_they_are(
     assert all(torch.equal(value, after[3][name]) for name, value in after[2].items())
     start = load_file(run / "warmed-up" / "model.safetensors")
     assert not all(torch.equal(value, after[2][name]) for name, value in start.items()), "the first batch was learnt"
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_case_29_a_rollout_whose_worth_is_unknown_is_masked_not_zero_and_not_printed(
+    warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first of each group; one optimizer that TRL would want a package for is refused before that, in words."""
+    from mcpgym_rl.trl import rollouts
+    from mcpgym_rl.trl.trainer import Trainer
+
+    with pytest.raises(ConfigurationError, match=r"TRL lacks a package for this run: .*bitsandbytes"):
+        TrlPipeline(recipe({"optim": "adamw_8bit"}, steps=1), begun(warm, tmp_path / "8bit")).run()
+    worths: list[float | None] = []
+    made: list[dict[str, torch.Tensor]] = []
+    real, generate = rollouts.reward_of, Trainer._generate_and_score_completions
+
+    def unknown(trace: Any, rewards: Any) -> float | None:
+        worths.append(None if len(worths) % 4 == 0 else real(trace, rewards))
+        return worths[-1]
+
+    def kept(trainer: Trainer, inputs: Any) -> Any:
+        made.append(generate(trainer, inputs))
+        return made[-1]
+
+    monkeypatch.setattr(rollouts, "reward_of", unknown)
+    monkeypatch.setattr(Trainer, "_generate_and_score_completions", kept)
+    logging.getLogger("trl").addHandler(caplog.handler)
+    TrlPipeline(recipe(steps=1), begun(warm, tmp_path / "run")).run()
+    logging.getLogger("trl").removeHandler(caplog.handler)
+    (batch,) = made
+    for place, worth in enumerate(worths):
+        trained = int((batch["tool_mask"] * batch["completion_mask"])[place].sum())
+        others = [other for other in worths[place // 4 * 4 :][:4] if other is not None]
+        assert (trained == 0) == (worth is None)
+        wanted = 0.0 if worth is None else worth - sum(others) / 3
+        assert float(batch["advantages"][place]) == pytest.approx(wanted, abs=1e-6)
+    assert len(set(batch["advantages"].tolist())) > 2
+    assert "returned None" not in caplog.text
+    assert read_metrics(tmp_path / "run" / "rl")[0]["reward"] == pytest.approx(
+        sum(worth for worth in worths if worth is not None) / 12
+    )
 
 
 def test_adapters_are_trained_by_the_command_and_merged_into_the_model(

@@ -93,7 +93,7 @@ class TrlPipeline(Pipeline):
             tokenizer = AutoTokenizer.from_pretrained(str(source), local_files_only=True, trust_remote_code=False)
             try:
                 trainer = Trainer(model, tokenizer, config, sizes, rollouts, specs)
-            except (ValueError, ImportError, NotImplementedError) as error:
+            except (ValueError, ImportError, NotImplementedError, RuntimeError) as error:
                 raise ConfigurationError(f"TRL refuses this run: {error}") from error
             checkpoint = last_checkpoint(folder)
             first = 0 if checkpoint is None else _step(checkpoint) // sizes.updates
@@ -108,6 +108,8 @@ class TrlPipeline(Pipeline):
                     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
                 except NothingLeft as stopped:  # in every process alike
                     finished = str(stopped)
+                except ImportError as error:  # for an optimizer or a kernel that [trl] names
+                    raise ConfigurationError(f"TRL lacks a package for this run: {error}") from error
             self._keep(trainer, folder / "model")
         finally:
             rollouts.close()

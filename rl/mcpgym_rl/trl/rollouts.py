@@ -86,7 +86,8 @@ class Rollouts:
         traces, failure = self._played(specs, trainer)
         rewards = [reward_of(trace, self.rl.rewards) for trace in traces]
         self._look(traces, rewards, [one["group"] for one in told], failure, time.process_time() - started)
-        rows = [as_row(trace, self._pad(trainer)) for trace in traces]
+        pad = self._pad(trainer)
+        rows = [as_row(trace, pad, known=worth is not None) for trace, worth in zip(traces, rewards, strict=True)]
         self.batch.rows = frozenset(row for row, _ in rows)
         return {
             "prompt_ids": [list(row[0]) for row, _ in rows],
@@ -171,27 +172,28 @@ class Rollouts:
         return made
 
 
-def as_row(trace: Trace, pad: int) -> tuple[Row, list[float]]:
+def as_row(trace: Trace, pad: int, *, known: bool) -> tuple[Row, list[float]]:
     """A rollout as TRL gets it, cut off after its last sampled token, and the log-probabilities of what followed.
 
-    A rollout without a score, or whose policy was never asked, is there but has nothing that is trained on.
+    A rollout whose worth is unknown, or whose policy was never asked, is there but has nothing that is trained on.
 
     Args:
         trace: the rollout.
         pad: an id to stand where there is none: TRL wants at least one.
+        known: whether its worth is known.
 
     Raises:
         ValueError: a policy that keeps no ids played it.
     """
     tokens = trace.tokens
     if tokens is None or not any(tokens.mask):
-        if tokens is None and trace.scored and trace.turns:
+        if tokens is None and known and trace.turns:
             raise ValueError(
                 f"the trace of {trace.task} has no token ids: only a local policy's rollouts can be trained on"
             )
         return ((pad,), (pad,), (0,)), [0.0]
     start, end = _span(tokens)
-    mask = tuple(int(own and trace.scored) for own in tokens.mask[start:end])
+    mask = tuple(int(own and known) for own in tokens.mask[start:end])
     row = tuple(tokens.ids[:start]), tuple(tokens.ids[start:end]), mask
     return row, list(tokens.logprobs[start:end])
 

@@ -54,7 +54,11 @@ INSTEAD: Mapping[str, str] = {
     "save_strategy": "say rl.checkpoint_every",
     "logging_steps": "every batch is written down",
     "logging_strategy": "every batch is written down",
+    "logging_first_step": "every batch is written down",
+    "save_only_model": "a run that is gone on with needs the optimizer too",
     "resume_from_checkpoint": "--resume goes on with a run",
+    "ignore_data_skip": "a run that is gone on with plays the episodes that are left",
+    "push_to_hub": "a run's folder has its rollouts and rewards too; push its model/ afterwards",
     "shuffle_dataset": "the recipe's seed says which tasks are played when",
     "use_cpu": "say model.device",
     "remove_unused_columns": "there are none",
@@ -181,10 +185,20 @@ def check_settings(recipe: TrlRecipe) -> None:
     """Have TRL look at the configuration of every stage, before any work is done.
 
     Raises:
-        ConfigurationError: as :func:`grpo_config`.
+        ConfigurationError: as :func:`grpo_config`; or there is no GPU for ``model.device``, or nobody to report to.
     """
+    import torch
+    from transformers.integrations import get_reporting_integration_callbacks
+
+    if recipe.model.device == "cuda" and not torch.cuda.is_available():
+        raise ConfigurationError("model.device: PyTorch finds no GPU here; say cpu, and all is computed there")
     for rl in filter(None, (recipe.rl, *recipe.then)):
-        grpo_config(recipe, rl, Path("unused"), frozenset({0}))
+        config, _ = grpo_config(recipe, rl, Path("unused"), frozenset({0}))
+        try:
+            for callback in get_reporting_integration_callbacks(config.report_to):
+                callback()  # looks for its package
+        except (RuntimeError, ImportError, ValueError) as error:
+            raise ConfigurationError(f"trl.report_to: {error}") from None
 
 
 def _given(own: Mapping[str, Any], config: type[GRPOConfig]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ batch. And before the batch's first update: sampler and trainer agree on the log
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ class Trainer(GRPOTrainer):
             processing_class=tokenizer,
             rollout_func=rollouts,
         )
+        logging.getLogger(GRPOTrainer.__module__).addFilter(no_unscored_rollout)
         for silent in (PrinterCallback, ProgressCallback):
             self.remove_callback(silent)
         self.add_callback(StillWithoutGradient())
@@ -131,6 +133,11 @@ class StillWithoutGradient(TrainerCallback):
         if not any(bool(value.grad.any()) for value in given):
             for value in given:
                 value.grad = None
+
+
+def no_unscored_rollout(record: logging.LogRecord) -> bool:
+    """TRL prints, whole, a rollout of each batch that has one without a score. The row of metrics counts them."""
+    return "All reward functions returned None" not in str(record.msg)
 
 
 def rows_of(inputs: Mapping[str, Tensor]) -> list[Row]:
