@@ -10,6 +10,7 @@ For the same reason no example of hypothesis's has a deadline.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import tempfile
@@ -51,7 +52,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What thousands of tests and all that they import consist of is looked through by no collection of garbage."""
+    """What thousands of tests and all that they import consist of is looked through by no collection of garbage.
+
+    pytest hangs its handlers, six times a test, on each logger that passes nothing on to the root; PyTorch has dozens
+    of them, which took more time than most tests. Here they pass on what they log, and the handlers hang on the root.
+    """
+    for logger in logging.getLogger().manager.loggerDict.values():
+        if isinstance(logger, logging.Logger):
+            logger.propagate = True
     gc.enable()
     gc.freeze()
 
