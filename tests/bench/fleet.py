@@ -176,16 +176,20 @@ def report(console: Console, found: dict[str, Any]) -> None:
     for count, row in found["workers"].items():
         ratios = (f"{row[f'{who}_over_plain']:.2f}" for who in ("front", "workers", "all"))
         spent = (f"{row['front_microseconds']:.0f}", f"{row['worker_microseconds']:.0f}")
-        table.add_row(f"{count} workers", *spent, *ratios, f"{row['calls_per_second_here']:,.0f}")
+        table.add_row(_workers(count), *spent, *ratios, f"{row['calls_per_second_here']:,.0f}")
     console.print(table)
     console.print(f"This machine has {found['cores']} cores, which the load, the front and the workers share.")
     table = Table(title="Calls a second with a core for each process, by these costs", title_justify="left")
     names = list(found["projected_calls_per_second"]["trivial"])
-    for heading in ("a tool that takes", *(name if name == "plain" else f"{name} workers" for name in names)):
+    for heading in ("a tool that takes", *(name if name == "plain" else _workers(name) for name in names)):
         table.add_column(heading, justify="left" if heading.startswith("a tool") else "right")
     for name, row in found["projected_calls_per_second"].items():
         table.add_row(name, *(f"{value:,.0f}" for value in row.values()))
     console.print(table)
+
+
+def _workers(count: str) -> str:
+    return "1 worker" if count == "1" else f"{count} workers"
 
 
 def main() -> None:
