@@ -99,18 +99,12 @@ def _run(options: ServeOptions) -> int:
     if options.ray:
         from mcpgym_clients.on_ray.serving import serve_on_ray
 
+        _warn_of_others(options)
         return serve_on_ray(options)
     secret = take_secret(file=options.secret_file)  # before any environment is imported
     signer = own_signer(options.signing_key)
     episodes = load(options)
-    if options.host not in LOOPBACK:
-        _warn(
-            options,
-            f"--host {options.host} lets other machines play here; players need no password, only the address. "
-            + ("" if options.control_host else "The control plane stays on this machine."),
-        )
-    if options.control_host is not None and options.control_host not in LOOPBACK:
-        _warn(options, f"--control-host {options.control_host}: who has the secret can open and score episodes there")
+    _warn_of_others(options)
     shared: dict[str, Any] = {
         "host": options.host,
         "port": 8000 if options.port is None else options.port,
@@ -131,6 +125,18 @@ def _run(options: ServeOptions) -> int:
     from mcpgym.serving import run_server
 
     return run_server(episodes, fast_lane=options.fast_lane, drain_seconds=options.drain_seconds or 0.0, **shared)
+
+
+def _warn_of_others(options: ServeOptions) -> None:
+    """Say what other machines may do once this listens beyond loopback."""
+    if options.host not in LOOPBACK:
+        _warn(
+            options,
+            f"--host {options.host} lets other machines play here; players need no password, only the address."
+            + ("" if options.control_host else " The control plane stays on this machine."),
+        )
+    if options.control_host is not None and options.control_host not in LOOPBACK:
+        _warn(options, f"--control-host {options.control_host}: who has the secret can open and score episodes there")
 
 
 def _announce_as_json(server: Announced) -> None:

@@ -80,8 +80,9 @@ def test_an_address_where_no_cluster_is_costs_neither_time_nor_a_folder(command:
         code, _, text = command(*asked, "--out", str(tmp_path / "run"))
         assert (code, said in text) == (2, True), text
     assert not (tmp_path / "run").exists()
-    code, _, text = command("serve", "nosuch", "--ray", "--ray-address", "127.0.0.1:1")
+    code, _, text = command("serve", "nosuch", "--ray", "--ray-address", "127.0.0.1:1", "--host", "node")
     assert (code, "no environment 'nosuch'" in text) == (2, True), "which needs no cluster to be seen"
+    assert "--host node lets other machines play here" in text
 
 
 def test_what_is_unknown_to_a_process_of_the_cluster_is_said_by_it_and_by_us_alike() -> None:
