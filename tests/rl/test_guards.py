@@ -9,6 +9,7 @@ import pytest
 from test_advantages import trace
 
 from mcpgym.rewards import Reward
+from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceCall, TraceError
 from mcpgym_rl.training.guards import NothingLeft, TrainingStopped, Watch, invalid_share
 from mcpgym_rl.training.recipe import Guards, Rewards
@@ -31,6 +32,11 @@ def test_a_healthy_run_is_left_alone() -> None:
 def test_a_policy_that_calls_no_tool_in_its_first_batch_is_stopped_and_told_to_warm_up() -> None:
     with pytest.raises(TrainingStopped, match=r"no tool call in the first batch.*warm_up"):
         Watch().batch([trace((4, "x"))], 0.0, Guards())
+
+
+def test_prompts_that_fill_the_models_context_are_not_taken_for_a_policy_that_calls_nothing() -> None:
+    with pytest.raises(TrainingStopped, match="the model's context is too short"):
+        Watch().batch([replace(trace(), stop_reason=StopReason.TRUNCATED)] * 4, 0.0, Guards())
 
 
 def test_where_there_are_no_tools_none_is_missed() -> None:

@@ -132,6 +132,16 @@ def test_an_environment_that_answers_as_the_user_is_for_our_rollouts() -> None:
         environment_factory("double-check")
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [({"count": 0}, "at least 1"), ({"count": 1, "split": "tset"}, "tset"), ({"count": 1, "first": 10_000}, "10000")],
+    ids=["none", "split", "end"],
+)
+def test_a_data_set_that_cannot_be_had_is_refused(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        environment_factory("tic-tac-toe").dataset(**asked)
+
+
 def said_by_trl(calls: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> list[dict[str, Any]]:
     """A rollout as TRL hands it to reward functions, with a turn after the end."""
     made: list[dict[str, Any]] = []

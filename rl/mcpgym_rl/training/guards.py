@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace
 from mcpgym_rl.training.recipe import Guards
 
@@ -48,6 +49,10 @@ class Watch:
             why = next((trace.error.message for trace in traces if trace.error is not None), "no reason was given")
             raise TrainingStopped(f"none of the batch's {len(traces)} rollouts has a score: {why}")
         if tools and self.batches == 1 and not any(trace.calls for trace in traces):
+            if all(trace.turns == trace.given_turns and trace.stop_reason == StopReason.TRUNCATED for trace in traces):
+                raise TrainingStopped(
+                    "no prompt of the first batch leaves room for a turn: the model's context is too short for them"
+                )
             raise TrainingStopped(
                 "the policy made no tool call in the first batch, so no reward can tell its tries apart; "
                 "warm it up first (a [warm_up] table), or check that its chat template shows the tools"

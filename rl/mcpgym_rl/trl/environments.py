@@ -80,9 +80,12 @@ class EnvironmentFactory:
         """The prompts of ``count`` tasks from the ``first`` of a split, and which episodes they belong to.
 
         Raises:
-            ConfigurationError: there is no such split, or it ends before.
+            ConfigurationError: there is no such split, it ends before, or that is no task at all.
         """
         from datasets import Dataset
+
+        if count < 1:
+            raise ConfigurationError(f"a data set of {count} tasks teaches nothing; ask for at least 1")
 
         rows = [
             {"prompt": _in_loop(self._prompt(split, index, seed)), "split": split, "index": index, "seed": seed}
