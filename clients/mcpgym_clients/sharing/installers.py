@@ -65,7 +65,7 @@ def install(folder: Path, spec: str, python: str | None, lock: int) -> Installed
             return Installed(f"uv {''.join(version)}", digest)
         pip = _venv_with_pip(folder, _interpreter(python), lock, spec)
         report = Path(own) / "report.json"
-        _run([*pip, "install", "--no-input", "--report", str(report), str(ours), spec], lock, spec)
+        _run([*pip, "install", "--no-input", "--no-compile", "--report", str(report), str(ours), spec], lock, spec)
         version = _run([*pip, "--version"], lock, spec).split()[1:2]
         return Installed(f"pip {''.join(version)}", _hash_of(json.loads(report.read_bytes())))
 
