@@ -12,9 +12,11 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +40,25 @@ def data_home() -> Iterator[None]:
         patch.setenv("MCPGYM_CACHE", f"{folder}/cache")
         patch.delenv("MCPGYM_SIGNING_KEY", raising=False)
         yield
+
+
+def shared_by_workers(config: pytest.Config) -> Path:
+    base: Path = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+    return (base.parent if hasattr(config, "workerinput") else base) / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared_folder(pytestconfig: pytest.Config) -> Path:
+    """A folder that all workers have, for what is large and made once, under a lock. It goes at the end."""
+    folder = shared_by_workers(pytestconfig)
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Half a gigabyte of models is not kept for later looks, as what else tests write is."""
+    if not hasattr(session.config, "workerinput"):
+        shutil.rmtree(shared_by_workers(session.config), ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

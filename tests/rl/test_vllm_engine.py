@@ -34,8 +34,13 @@ def answer(body: Json, **changes: Any) -> Json:
     return {"prompt_token_ids": body["token_ids"], "choices": [{**choice, **changes}]}
 
 
-def play(reply: Callable[[Json], Json | web.Response], *, positions: int = 2048, **options: Any) -> tuple[Trace, int]:
-    """One rollout over a server that replies so; the trace, and how often it was asked for tokens."""
+def play(
+    reply: Callable[[Json], Json | web.Response], *, positions: int = 2048, tokens: Any = None, **options: Any
+) -> tuple[Trace, int]:
+    """One rollout over a server that replies so; the trace, and how often it was asked for tokens.
+
+    It has no tokenizer, unless ``tokens`` turns ids into text.
+    """
     asked = 0
 
     async def generate(request: web.Request) -> web.Response:
@@ -50,9 +55,14 @@ def play(reply: Callable[[Json], Json | web.Response], *, positions: int = 2048,
     async def models(request: web.Request) -> web.Response:
         return web.json_response({"data": [{"id": "m", "max_model_len": positions}]})
 
+    async def detokenize(request: web.Request) -> web.Response:
+        ids = (await request.json())["tokens"]
+        return web.json_response({"prompt": tokens(ids)}) if tokens else web.Response(status=404)
+
     async def main() -> Trace:
         app = web.Application()
         app.add_routes([web.get("/v1/models", models), web.post("/inference/v1/generate", generate)])
+        app.add_routes([web.post("/detokenize", detokenize)])
         runner = web.AppRunner(app)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -102,6 +112,15 @@ def test_an_answer_that_cannot_be_trained_on_is_none(reply: Callable[[Json], Any
     import re
 
     assert re.search(words, error_of(play(reply)[0]))
+
+
+def test_a_model_whose_ids_mean_something_else_is_noticed_before_it_is_asked() -> None:
+    ours = model_toys.chat_of(GAME).decode
+    trace, asked = play(answer, tokens=lambda ids: f" {ours(ids)}")  # spaces are cleaned up by some
+    assert trace.stop_reason == StopReason.ANSWERED
+    trace, asked = play(answer, tokens=lambda ids: ours([token + 1 for token in ids]))
+    assert "has another tokenizer: what we write as 'Your turn" in error_of(trace)
+    assert asked == 0
 
 
 def test_log_probabilities_before_the_temperature_are_noticed() -> None:

