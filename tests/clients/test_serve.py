@@ -363,6 +363,7 @@ def test_stdio_in_a_terminal_says_what_it_waits_for(tmp_path: Path) -> None:
     assert out == ""
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_case_10_stdio_ends_with_its_input_and_on_a_signal(tmp_path: Path) -> None:
     for end in ("close", "signal"):
         process = subprocess.Popen(

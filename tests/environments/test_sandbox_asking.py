@@ -338,6 +338,7 @@ LIES: dict[str, Callable[[dict[str, Any]], bytes]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_a_question_that_no_agent_asks_ends_the_session(lie: str) -> None:
     def answering(request: dict[str, Any], blob: bytes, connection: socket.socket) -> None:
         connection.sendall(LIES[lie](request))

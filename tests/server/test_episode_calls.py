@@ -424,6 +424,7 @@ def test_an_episode_that_is_over_from_the_start_answers_nothing():
     asyncio.run(main())
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_the_log_has_every_call_as_it_was_answered():
     async def main():
         _, episode = await opened()
