@@ -35,7 +35,11 @@ from tests.website.made import MADE
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NOT_HERE = {"make test": "this is what runs these tests", "make bench": "test_bench.py runs it, quickly"}
+NOT_HERE = {
+    "make demo": "test_demo.py runs it",
+    "make test": "this is what runs these tests",
+    "make bench": "test_bench.py runs it, quickly",
+}
 
 
 def blocks(document: Path) -> Iterator[tuple[str, dict[str, str], str]]:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,11 +50,19 @@ def test_a_wrong_game_is_found_out(
     command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Were the opponent stronger than it should be, the demonstration must fail: here it plays perfectly."""
+    parts = demo.parts
+    monkeypatch.setattr(demo, "parts", lambda games: parts(games)[:2])  # the policies random and expert
     monkeypatch.setattr(demo, "RANDOM_OPPONENT", demo.PERFECT_OPPONENT)
     code, out, err = command("demo", "--games", "200", "--out", "wrong")
     assert code == 1
     assert "disagrees" in out
     assert "cannot be reconciled" in err
+
+
+def test_make_demo_is_the_demonstration() -> None:
+    command = ["make", "--dry-run", "demo"]
+    said = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[-1] == ".venv/bin/mcpgym demo"
 
 
 def test_a_client_is_told_a_command_that_exists_by_absolute_paths() -> None:

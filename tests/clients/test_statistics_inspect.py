@@ -11,7 +11,15 @@ import pytest
 from mcpgym_clients.statistics import bootstrap, mean, share
 from mcpgym_clients.statistics.estimates import cluster_variance
 
-scorer = pytest.importorskip("inspect_ai.scorer")
+
+class _Scorer:
+    """Inspect's module, imported when a test first needs it: it takes seconds, and every worker collects every test."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(pytest.importorskip("inspect_ai.scorer"), name)
+
+
+scorer = _Scorer()
 
 RANDOM = Random(20260728)
 TASKS = [f"test-{number}" for number in range(25)]

@@ -8,6 +8,7 @@ import random
 import time
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -723,9 +724,14 @@ class PolicyThatStatesWhatCannotBe(TicTacToe):
         return {"illegal": Stating((Fraction(1, 2), 4), (Fraction(1, 2), 9))}
 
 
+@cache
+def checked(cls, second_process=False):
+    return check_environment(cls, second_process=second_process)
+
+
 @pytest.mark.parametrize(("cls", "rule"), FAULTS)
 def test_a_fault_is_found_by_its_rule(cls, rule):
-    report = check_environment(cls, second_process=rule == "process")
+    report = checked(cls, second_process=rule == "process")
     assert rule in {finding.rule for finding in report.findings}, str(report)
     assert not report.ok
     for finding in report.findings:
@@ -750,7 +756,7 @@ def test_each_fault_is_the_only_kind_found_or_comes_with_its_consequences():
         cls, rule = parameters.values
         if rule == "process":
             continue
-        rules = {finding.rule for finding in check_environment(cls, second_process=False, episodes=4).findings}
+        rules = {finding.rule for finding in checked(cls, second_process=False).findings}
         single += rules == {rule}
     assert single >= 0.8 * len(FAULTS)
 
