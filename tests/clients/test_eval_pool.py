@@ -34,7 +34,7 @@ def bones(folder: Path) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.flaky(reruns=2)  # on a busy machine the evaluation can be over, or nearly, before this process gets to kill
+@pytest.mark.flaky(reruns=2)  # on a busy machine the evaluation can be over before this process gets to kill
 def test_a_killed_server_costs_an_evaluation_no_episode(tmp_path: Path, process: Callable) -> None:
     variables = {
         **os.environ, "MCPGYM_CONTROL_SECRET": "a-secret-of-this-test-alone", "XDG_RUNTIME_DIR": str(tmp_path / "run"),
