@@ -225,7 +225,7 @@ def _spawn(tmp_path: Path, *arguments: str, **variables: str) -> subprocess.Pope
 
 
 def _nothing_is_left(process: subprocess.Popen[str], children: list[psutil.Process]) -> bool:
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         if process.poll() is not None and not any(child.is_running() for child in children):
             return True

@@ -54,7 +54,7 @@ def test_what_a_dead_player_had_is_made_by_another_and_not_for_ever() -> None:
         assert not waiting.over
         await waiting.done([])
         await waiting.done(second)
-        await asyncio.wait_for(idle, 5)
+        await asyncio.wait_for(idle, 30)
         for _ in range(LOST_AT_MOST - 1):
             taken = waiting.take(9)
             await waiting.done(taken)

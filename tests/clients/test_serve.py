@@ -187,7 +187,7 @@ def test_idle_episodes_end_when_told(served: Callable) -> None:
     async def wait() -> str | None:
         async with HttpControl(found[0], "a-secret-of-this-test-alone") as control:
             opened = await control.open("tic-tac-toe", split="test", index=0)
-            for _ in range(50):
+            for _ in range(300):
                 await asyncio.sleep(0.1)
                 if (ended := (await control.status(opened.token)).ended) is not None:
                     return ended

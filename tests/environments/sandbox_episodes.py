@@ -157,7 +157,7 @@ async def play(count: int, at_once: int, backend: str) -> dict[str, Any]:
     after = await settled()
     faults += grown(before, after, memory_of_the_server=40 << 20)
     await game.episodes.aclose()
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 10
     while left := psutil.Process().children(recursive=True):
         if time.monotonic() > deadline:
             faults.append(f"after the end there are still {left}")

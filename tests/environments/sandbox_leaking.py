@@ -136,7 +136,7 @@ async def leaks(backend: str, count: int) -> dict[str, Any]:
         faults.append(f"the session that stayed open answered {outcome}")
     first.kill()
     await pool.close()
-    deadline = time.monotonic() + 1
+    deadline = time.monotonic() + 10
     while left := psutil.Process().children(recursive=True):
         if time.monotonic() > deadline:
             faults.append(f"after the pool was closed: {left}")

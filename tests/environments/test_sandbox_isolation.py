@@ -123,7 +123,7 @@ def alive(process: int) -> bool:
 
 async def gone(left: Any) -> list[Any]:
     """What is still there after a while; nothing, if all is well. (One second on an idle machine.)"""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while (found := left()) and time.monotonic() < deadline:
         await asyncio.sleep(0.01)
     return list(found)

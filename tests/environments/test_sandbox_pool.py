@@ -213,10 +213,10 @@ def test_a_back_end_that_is_old_is_replaced_and_closed_when_its_last_session_end
 
 def test_a_cancelled_opening_leaves_its_session_to_the_next() -> None:
     world, go_on = World(), threading.Event()
-    world.opening = lambda: go_on.wait(5) and None
+    world.opening = lambda: go_on.wait(20) and None
 
     async def work() -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             opening = asyncio.ensure_future(pool.open())
             await asyncio.sleep(0.05)
             opening.cancel()
@@ -241,7 +241,7 @@ def test_ended_and_forgotten_sessions_are_ended_and_released() -> None:
         killed.kill()
         del killed, forgotten
         gc.collect()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while not all(stream in world.ended for stream in streams):
                 await asyncio.sleep(0.01)
 

@@ -45,7 +45,7 @@ def test_sessions_of_a_dead_fork_server_are_lost_and_the_next_come_from_another(
         gone = third.stream.process
         await pool.close()
         assert gone is not None
-        for _ in range(200):
+        for _ in range(2000):
             if not Path(f"/proc/{gone}").exists():
                 break
             await asyncio.sleep(0.01)

@@ -151,7 +151,7 @@ def test_case_8_a_client_that_goes_away_in_mid_call_cancels_it_and_the_episode_l
                 call.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await call
-                for _ in range(50):
+                for _ in range(400):
                     if Desk.cancelled > before:
                         break
                     await asyncio.sleep(0.05)
@@ -206,6 +206,7 @@ def test_on_leaving_episodes_end_requests_finish_and_connections_close() -> None
     asyncio.run(run())
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_a_stuck_thread_does_not_keep_the_server_from_leaving() -> None:
     async def run() -> float:
         async with serving(desk(), secret=SECRET) as server:
@@ -215,7 +216,7 @@ def test_a_stuck_thread_does_not_keep_the_server_from_leaving() -> None:
             await busy(server, token)
             started = time.monotonic()
         took = time.monotonic() - started
-        await asyncio.wait({stuck}, timeout=5)
+        await asyncio.wait({stuck}, timeout=30)
         assert stuck.done()
         stuck.exception()
         await control.aclose()

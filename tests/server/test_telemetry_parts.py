@@ -263,6 +263,7 @@ def test_what_the_queue_cannot_take_is_lost_and_said(
     assert "OTEL_BSP_MAX_EXPORT_BATCH_SIZE is no number" in caplog.text
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_an_unreachable_backend_holds_nothing_up_at_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
