@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from mcpgym_environments.python_sandbox.jail import emptying, frames, worker
@@ -278,7 +279,7 @@ class Init:
         seconds = _positive(header, "seconds", limits.seconds)
         cpu_seconds = _positive(header, "cpu_seconds", limits.cpu_seconds)
         if seconds != limits.seconds or cpu_seconds != limits.cpu_seconds:
-            limits = replace(limits, seconds=seconds, cpu_seconds=cpu_seconds)
+            limits = _timed(limits, seconds, cpu_seconds)
         if "seed" in header:
             self._reseed(_whole(header, "seed", 0))
         evaluates = header["op"] == "evaluate"
@@ -335,6 +336,12 @@ class Init:
             part, more = self._tar.next(frames.MAX_BLOB)
             return {"more": more}, part
         raise frames.FrameError(f"there is no operation {operation!r}")
+
+
+@lru_cache(1)
+def _timed(limits: Limits, seconds: float, cpu_seconds: float) -> Limits:
+    """Limits with a call's own times: most calls have those of the call before, and making them anew takes longer."""
+    return replace(limits, seconds=seconds, cpu_seconds=cpu_seconds)
 
 
 def _is_small(path: str, size: int) -> bool:

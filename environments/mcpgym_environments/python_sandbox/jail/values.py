@@ -45,6 +45,8 @@ def _put(value: Any, parts: list[str], left: int, depth: int) -> int:
     if kind is str:
         if len(value) > left:
             raise NotExact(f"more than {MOST_BYTES} bytes")
+        if not value.isascii() and _rejoined(value) != value:
+            raise NotExact("a str with the two halves of a surrogate pair side by side")
         text = _quote(value)
     elif kind is int:
         if value.bit_length() > 14_300:  # of at least 4,301 digits; the exact count below
@@ -74,6 +76,11 @@ def _put(value: Any, parts: list[str], left: int, depth: int) -> int:
     if left < 0:
         raise NotExact(f"more than {MOST_BYTES} bytes")
     return left
+
+
+def _rejoined(text: str) -> str:
+    """What JSON gives back: two halves side by side are read as the one character that they would be the halves of."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _put_all(value: Any, is_dict: bool, parts: list[str], left: int, depth: int) -> int:
