@@ -60,8 +60,11 @@ def test_a_wrong_game_is_found_out(
 
 
 def test_make_demo_is_the_demonstration() -> None:
-    command = ["make", "--dry-run", "demo"]
-    said = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True).stdout
+    command = ["make", "--no-print-directory", "--dry-run", "demo"]
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    said = subprocess.run(
+        command, cwd=Path(__file__).parents[2], env=alone, capture_output=True, text=True, check=True
+    ).stdout
     assert said.splitlines()[-1] == ".venv/bin/mcpgym demo"
 
 

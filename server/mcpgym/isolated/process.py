@@ -22,7 +22,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any
 
-from mcpgym.control_plane.secret import FILE_VARIABLE, VARIABLE
 from mcpgym.errors import InfrastructureError
 from mcpgym.isolated.wire import decode, decode_error, encode
 
@@ -269,9 +268,7 @@ def _standard_error() -> int:
 
 def _environment(python: Path) -> dict[str, str]:
     """Ours, as activating the virtual environment would change it, and without the control plane's secret."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    for name in (VARIABLE, FILE_VARIABLE):
-        kept.pop(name, None)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MCPGYM_CONTROL_"))}
     path = os.pathsep.join(filter(None, [str(python.parent), kept.get("PATH", "")]))
     return {**kept, "VIRTUAL_ENV": str(python.parent.parent), "PATH": path}
 
