@@ -48,6 +48,12 @@ def new_span() -> bytes:
     return _random.getrandbits(64).to_bytes(8, "big")
 
 
+def new_spans(count: int) -> list[bytes]:
+    """So many times :func:`new_span`, in half the time."""
+    drawn = _random.randbytes(8 * count)
+    return [drawn[at : at + 8] for at in range(0, len(drawn), 8)]
+
+
 def read(traceparent: Any, way: Way) -> Context:
     """The caller's span. What is no ``traceparent`` (clients may send anything) counts as none."""
     if type(traceparent) is not str or not _FORM.match(traceparent):

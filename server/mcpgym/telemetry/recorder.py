@@ -18,7 +18,7 @@ from opentelemetry import context as shared_context
 from opentelemetry import trace as shared_trace
 
 from mcpgym.telemetry import otlp
-from mcpgym.telemetry.context import Context
+from mcpgym.telemetry.context import Context, new_spans
 from mcpgym.telemetry.spans import Attributes, Ended, Kind, Shape, Unmade
 
 if TYPE_CHECKING:
@@ -151,16 +151,17 @@ class Recorder:
 
     def _made(self, taken: Sequence[Ended | Unmade]) -> list[Ended]:
         batch: list[Ended] = []
-        for one in taken:
-            if type(one) is not Unmade:
-                batch.append(one)  # type: ignore[arg-type]
+        for one, own in zip(taken, new_spans(len(taken)), strict=True):
+            if type(one[0]) is bytes:
+                batch.append(one)
                 continue
             try:
-                span = one.watch.span_of(one)
+                span = one[0].span_of(one, own)  # type: ignore[union-attr,arg-type]
             except Exception as error:  # a sampler of somebody's
                 self._complain("spans could not be made: %s", type(error).__name__)
-            else:
-                batch += () if span is None else (span,)
+                continue
+            if span is not None:
+                batch.append(span)
         return batch
 
     def _complain(self, text: str, what: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from mcpgym.telemetry.context import Context
 
@@ -53,24 +53,18 @@ Ended = tuple[bytes, bytes, Context | None, int, int, Shape, Owner | None, Attri
 is said of it, from the most common to its own. A plain tuple, for there is one for each call."""
 
 
-class Unmade(NamedTuple):
-    """A call that was answered, of which the thread that exports makes a span: the call itself waits for less."""
-
-    watch: Makes
-    name: str
-    is_error: bool
-    milliseconds: float
-    caller: Context | None
-    end: int
-    """Nanoseconds since 1970."""
-
-
 class Makes(Protocol):
     """What knows the spans of an episode's calls."""
 
-    def span_of(self, call: Unmade) -> Ended | None:
-        """The span of ``call``; None where it is not sampled."""
+    def span_of(self, call: Unmade, own: bytes) -> Ended | None:
+        """The span of ``call``, with the id ``own``; None where it is not sampled."""
         ...
+
+
+Unmade = tuple[Makes, str, bool, float, Context | None, int]
+"""A call that was answered, of which the thread that exports makes a span, so that the call itself waits for less: who
+makes it, the tool's name, whether it failed, its milliseconds, its caller, and when it ended (nanoseconds since 1970).
+A plain tuple too, and told from a span by what is first in it."""
 
 
 def digest(token: str) -> str:

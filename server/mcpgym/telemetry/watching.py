@@ -54,7 +54,7 @@ class Watch:
         """A call was answered."""
         if self._recorder is not None:
             name = record.name if len(record.name) <= _LONGEST else _UNKNOWN
-            call = Unmade(self, name, record.is_error, record.milliseconds, CURRENT.get(), time.time_ns())
+            call = (self, name, record.is_error, record.milliseconds, CURRENT.get(), time.time_ns())
             self._recorder.end(call)
         if switch.events:
             known = record.name in self._episode.environment.tools
@@ -65,22 +65,22 @@ class Watch:
                 outcome="error" if record.is_error else "ok",
             )
 
-    def span_of(self, call: Unmade) -> Ended | None:
+    def span_of(self, call: Unmade, own: bytes) -> Ended | None:
         """The span of a call; None where it is not sampled. Other threads may ask."""
+        _, name, is_error, milliseconds, caller, end = call
         recorder, owner = self._recorder, self._owner
         assert recorder is not None
         assert owner is not None
-        parent, way, caller = owner.span, "", call.caller
+        parent, way = owner.span, ""
         if caller is not None:
             way = caller.way
             if caller.trace:
                 parent = caller
         if not (parent.sampled if not parent.remote else recorder.samples(parent, parent.trace, "tools/call")):
             return None
-        key = (call.name, call.is_error, way)
+        key = (name, is_error, way)
         shape = self._shapes.get(key) or self._call_shape(recorder, *key)
-        start = call.end - int(call.milliseconds * 1e6)
-        return (parent.trace, new_span(), parent, start, call.end, shape, owner, None)
+        return (parent.trace, own, parent, end - int(milliseconds * 1e6), end, shape, owner, None)
 
     def _call_shape(self, recorder: Recorder, name: str, is_error: bool, way: str) -> Shape:
         """The shape of such a call; kept for tools that there are, and shared by all episodes of the environment."""
