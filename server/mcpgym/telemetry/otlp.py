@@ -27,18 +27,15 @@ def request(resource: bytes, scope: bytes, spans: Iterable[Ended]) -> bytes:
 def encode(span: Ended) -> bytes:
     """One Span, as an entry of ScopeSpans."""
     trace, own, parent, start, end, shape, owner, more = span
-    said = shape.encoded or _shape(shape)
-    if owner is not None and parent is owner.span and more is None:  # nearly every span: a call of its episode
-        known = owner.encoded_child or _child(owner)
-        length = 28 + len(said) + len(known)
-        return b"".join((b"\x12", _varint(length), b"\x12\x08", own, _times(b"9", start, b"A", end), said, known))
     parts = [
-        b"\n\x10", trace,  # 1
         b"\x12\x08", own,  # 2
         _times(b"9", start, b"A", end),  # 7, 8: fixed64
-        said,
-        _parent(parent),
+        shape.encoded or _shape(shape),
     ]  # fmt: skip
+    if owner is not None and parent is owner.span and more is None:  # nearly every span: a call of its episode
+        parts.append(owner.encoded_child or _child(owner))
+        return field(2, b"".join(parts))
+    parts += (_parent(parent), b"\n\x10", trace)  # 1
     if owner is not None:
         parts.append(attributes(owner.attributes, 9))
         if owner.span.trace != trace:

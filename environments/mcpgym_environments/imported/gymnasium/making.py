@@ -101,9 +101,8 @@ def reset(made: Any, seed: int) -> Any:
     for name in ("observation_space", "action_space"):
         space = copy.deepcopy(getattr(made.unwrapped, name))
         space.seed(seed)
-        with contextlib.suppress(
-            AttributeError
-        ):  # a property: then it is made anew for each, or is the author's matter
+        # A property cannot be set: then the space is made anew for each, or is the author's matter.
+        with contextlib.suppress(AttributeError):
             setattr(made.unwrapped, name, space)
     return made.reset(seed=seed)[0]
 

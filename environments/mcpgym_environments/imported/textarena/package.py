@@ -7,6 +7,7 @@ import threading
 import warnings
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from mcpgym.errors import MissingPackage
@@ -26,8 +27,7 @@ def textarena() -> Any:
     """
     EXTRA.check()
     try:
-        with _importing, warnings.catch_warnings(action="ignore"):
-            return import_module("textarena")
+        return _in_silence("textarena")
     except ImportError as error:
         raise MissingPackage(f"textarena cannot be imported here ({error}): {EXTRA.install}") from error
 
@@ -41,5 +41,9 @@ def import_game(id: str) -> None:
     textarena()
     entry = import_module("textarena.envs.registration").ENV_REGISTRY[id].entry_point
     if isinstance(entry, str) and (module := entry.partition(":")[0]) not in sys.modules:
-        with _importing, warnings.catch_warnings(action="ignore"):
-            import_module(module)
+        _in_silence(module)
+
+
+def _in_silence(module: str) -> ModuleType:
+    with _importing, warnings.catch_warnings(action="ignore"):
+        return import_module(module)
