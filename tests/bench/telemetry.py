@@ -39,15 +39,18 @@ ORDERS = list(itertools.permutations(STATES))
 
 
 class _Cut(ast.NodeTransformer):
-    """Cuts ``if switch.…`` and ``if self.watch …`` out of a function; ``cuts`` are the conditions, as written."""
+    """Cuts ``if switch.…`` and ``if self.watch …`` out of a function, of which what stands behind ``else`` is left.
+
+    ``cuts`` are the conditions, as written.
+    """
 
     def __init__(self) -> None:
         self.cuts: list[str] = []
 
     def visit_If(self, node: ast.If) -> Any:
-        if not node.orelse and any(word in ast.unparse(node.test) for word in ("switch.", "self.watch")):
+        if any(word in ast.unparse(node.test) for word in ("switch.", "self.watch")):
             self.cuts.append(ast.unparse(node.test))
-            return None
+            return node.orelse
         return self.generic_visit(node)
 
 
@@ -119,8 +122,11 @@ def in_state(state: str) -> Iterator[None]:
         Episode._record, PlayerApp._answer = before  # type: ignore[method-assign]
 
 
-async def serve(lane: str) -> None:
-    """A server in its own process, as :mod:`tests.bench.servers` has them; it changes its state when it reads one."""
+async def serve(lane: str, calls: int) -> None:
+    """A server in its own process, as in :mod:`tests.bench.servers`, that changes its state every ``calls`` calls.
+
+    Asked by a line, it answers with what each state has cost, slice by slice.
+    """
     from mcpgym.episode import Episode
     from mcpgym.episodes import Episodes
     from mcpgym.serving import serving
@@ -135,20 +141,38 @@ async def serve(lane: str) -> None:
         watches = [one.watch for one in opened]
         whole = Episode._record, PlayerApp._answer
         cut = tuple(map(without_looks, whole))
+        spent: dict[str, list[float]] = {state: [] for state in STATES}
+        coming = itertools.chain.from_iterable(itertools.cycle(ORDERS))
+        state, seen, since = next(coming), 0, time.process_time()
 
         def change() -> None:
-            for line in sys.stdin:
-                state = line.strip()
-                recorder.flush()
-                switch.recorder = recorder if state == "on" else None
-                for one, watch in zip(opened, watches, strict=True):
-                    one.watch = watch if state == "on" else None
-                Episode._record, PlayerApp._answer = cut if state == "absent" else whole  # type: ignore[assignment]
-                say([])
+            """What a slice leaves to be sent is sent, and counted, before it ends."""
+            nonlocal state, since
+            recorder.flush()
+            spent[state].append((time.process_time() - since) / calls * 1e6)
+            state = next(coming)
+            switch.recorder = recorder if state == "on" else None
+            for one, watch in zip(opened, watches, strict=True):
+                one.watch = watch if state == "on" else None
+            Episode._record, PlayerApp._answer = cut if state == "absent" else whole  # type: ignore[assignment]
+            since = time.process_time()
 
+        async def counting(self: PlayerApp, scope: Any, receive: Any, send: Any) -> None:
+            nonlocal seen
+            seen += 1
+            if not seen % calls:
+                change()
+            await answer(self, scope, receive, send)
+
+        def tell() -> None:
+            for _ in sys.stdin:
+                say(spent)
+
+        answer = PlayerApp.__call__
+        PlayerApp.__call__ = counting  # type: ignore[method-assign]
         async with serving(episodes, fast_lane=lane == "fast") as server:
             say([f"{server.url}/e/{one.token}/mcp" for one in opened])
-            await asyncio.to_thread(change)
+            await asyncio.to_thread(tell)
 
 
 async def receive() -> None:
@@ -178,45 +202,24 @@ def started(*what: str, **variables: str) -> tuple[subprocess.Popen[str], list[s
     return process, json.loads(line)
 
 
-def cpu_seconds(process: int) -> float:
-    """What a process has spent, all its threads: exact where Linux tells, else in hundredths of a second."""
-    with contextlib.suppress(OSError):
-        tasks = list(Path(f"/proc/{process}/task").iterdir())
-        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
-    import psutil
-
-    times = psutil.Process(process).cpu_times()
-    return times.user + times.system
-
-
 def over_http(lane: str, endpoint: str, rounds: int, calls: int) -> dict[str, list[float]]:
-    """CPU microseconds of a server a call, of each round, by state. All states are one process's: two never cost alike.
+    """CPU microseconds of a server a call, of each round, by state: all its threads, on what it sends too.
 
-    What a round leaves to be sent is sent, and counted, before it ends.
+    All states are one process's, over the same connections: two processes never cost alike. In a round each state
+    answers ``calls`` calls.
     """
-    spent: dict[str, list[float]] = {state: [] for state in STATES}
-    process, urls = started("--serve", "--lane", lane, OTEL_EXPORTER_OTLP_ENDPOINT=endpoint)
-
-    def become(state: str) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(f"{state}\n")
-        process.stdin.flush()
-        process.stdout.readline()
-
+    process, urls = started("--serve", "--lane", lane, "--calls", str(calls), OTEL_EXPORTER_OTLP_ENDPOINT=endpoint)
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
-        asyncio.run(drive(urls, calls))
-        for turn in range(rounds):
-            for state in ORDERS[turn % len(ORDERS)]:
-                become(state)
-                before = cpu_seconds(process.pid)
-                asyncio.run(drive(urls, calls))
-                become(state)
-                spent[state].append((cpu_seconds(process.pid) - before) / (calls // len(urls) * len(urls)) * 1e6)
+        asyncio.run(drive(urls, calls * (len(STATES) * (rounds + 1) + 1)))
+        process.stdin.write("\n")
+        process.stdin.flush()
+        spent: dict[str, list[float]] = json.loads(process.stdout.readline())
     finally:
         process.kill()
         process.wait(10)
-    return spent
+    return {state: figures[1 : rounds + 1] for state, figures in spent.items()}  # the first warms up
 
 
 def in_process(rounds: int, calls: int, endpoint: str) -> dict[str, list[float]]:
@@ -305,12 +308,13 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--lane", choices=("fast", "sdk"), default="fast", help=argparse.SUPPRESS)
+    parser.add_argument("--calls", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--receive", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         import uvloop
 
-        return uvloop.run(serve(options.lane))
+        return uvloop.run(serve(options.lane, options.calls))
     if options.receive:
         return asyncio.run(receive())
     quick = options.quick
@@ -318,9 +322,9 @@ def main() -> None:
     try:
         made = {
             "MCP over HTTP, fast lane: a call": over_http(
-                "fast", endpoint, 2 if quick else 24, 256 if quick else 8_000
+                "fast", endpoint, 2 if quick else 40, 256 if quick else 4_096
             ),
-            "MCP over HTTP, SDK lane: a call": over_http("sdk", endpoint, 2 if quick else 24, 64 if quick else 320),
+            "MCP over HTTP, SDK lane: a call": over_http("sdk", endpoint, 2 if quick else 60, 64 if quick else 320),
             "in process: a call": in_process(3 if quick else 60, 1_600 if quick else 16_000, endpoint),
             "a rollout in process: a turn": rollouts(2 if quick else 20, 5 if quick else 100, endpoint),
         }

@@ -190,6 +190,37 @@ def test_a_caller_in_another_trace_is_the_parent_and_the_episode_is_linked(monke
     assert calls[episode.trace_id.hex()].parent_span_id == episode.span_id
 
 
+def test_calls_that_name_no_span_are_their_episode_s_however_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once or after waiting, over MCP or in process, right or wrong; in one process, of one episode, in turns."""
+    from mcp import Client
+
+    one = {"amount": 1}
+    over_mcp = [("add", one), ("wait", {}), ("no such tool", {}), ("add", {}), ("wait", {}), ("add", one)]
+
+    async def main() -> None:
+        async with serving(episodes(), secret=SECRET) as server:
+            opened = await server.control.open("counter", split="train", index=0)
+            async with Client(str(opened.url)) as client:
+                for name, arguments in over_mcp:
+                    await client.call_tool(name, arguments)
+                    await server.control.step([_call(opened.token, 0)])
+
+    with sent(monkeypatch) as found:
+        asyncio.run(main())
+    (episode,) = [span for span in found.spans if span.name == "episode counter"]
+    calls = [span for span in found.spans if span.parent_span_id == episode.span_id]
+    assert {span.trace_id for span in calls} == {episode.trace_id}
+    assert Count((span.name, span.kind, span.status.code) for span in calls) == {
+        ("tools/call add", 2, 0): 2,
+        ("tools/call add", 2, 2): 1,
+        ("tools/call wait", 2, 0): 2,
+        ("tools/call _unknown", 2, 2): 1,
+        ("execute_tool add", 1, 0): 6,
+    }
+    assert all(0 < span.start_time_unix_nano <= span.end_time_unix_nano for span in calls)
+    assert len({span.span_id for span in calls}) == len(calls) == 12
+
+
 def test_a_rollout_that_fails_says_so_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         kept = ControlLane(control())

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import logging
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -16,12 +17,13 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, Status
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, Sampler, TraceIdRatioBased
 from tests.server.telemetry_backend import attributes
 
 from mcpgym.tally import BOUNDS, Tally
 from mcpgym.telemetry import otlp, settings, switch
 from mcpgym.telemetry.context import CURRENT, NOBODY, Context, caller, carry, new_span, new_trace, read, write
+from mcpgym.telemetry.rows import CallRows, pack
 from mcpgym.telemetry.sections import NOTHING, Template, section
 from mcpgym.telemetry.spans import Kind, Owner, Shape, digest
 
@@ -115,21 +117,36 @@ def test_the_official_messages_read_what_was_written(
     assert attributes(first) == {**common, "episode": "digest", **own, "list": ["a", "b"]}
 
 
-@given(ABOUT, st.booleans(), st.booleans())
-def test_a_call_of_an_episode_is_written_as_any_other_span(about: Any, failed: bool, remote: bool) -> None:
-    span = Context(new_trace(), new_span(), True, remote)
-    owner = Owner({"episode": "digest"}, span)
-    shape = Shape("call " * 90, Kind.SERVER, about, failed=failed)
-    rest = (10**18 + 7, 10**18 + 8, shape, owner)
-    short = otlp.encode((span.trace, b"12345678", span, *rest, None))
-    whole = otlp.encode((span.trace, b"12345678", Context(*span), *rest, {}))
-    assert short != whole, "not written by the same way"
-    assert len(short) == len(whole)
-    first, second = ScopeSpans.FromString(short).spans[0], ScopeSpans.FromString(whole).spans[0]
-    assert attributes(first) == attributes(second) == {**about, "episode": "digest"}
-    for one in (first, second):
-        del one.attributes[:]
-    assert first == second
+ROWS = st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1e9), st.integers(10**18, 2 * 10**18)), max_size=20)
+
+
+@given(ABOUT, st.booleans(), ROWS, st.integers(0, 20))
+def test_rows_of_calls_are_written_as_spans_are(about: Any, remote: bool, made: Any, most: int) -> None:
+    owner = Owner({"episode": "digest"}, Context(new_trace(), new_span(), True, remote))
+    rows = CallRows(owner)
+    shapes = [Shape(name * 90, Kind.SERVER, about, failed=name == "b") for name in "abc"]
+    assert [rows.number(shape) for shape in (*shapes, *shapes)] == [0, 1, 2, 0, 1, 2]
+    for row in made:
+        rows.rows.extend(pack(*row))
+    taken, left = rows.take(most), rows.take(100)
+    assert [len(part.ids) for part in (taken, left)] == [8 * len(made[:most]), 8 * len(made[most:])]
+    spans = [*taken.spans(), *left.spans()]
+    assert [(shapes.index(span[5]), span[4]) for span in spans] == [(shape, end) for shape, _, end in made]
+    assert [span[4] - span[3] for span in spans] == [int(milliseconds * 1e6) for _, milliseconds, _ in made]
+    assert len({span[1] for span in spans}) == len(spans)
+    found = ScopeSpans.FromString(otlp.encode_calls(taken) + otlp.encode_calls(left))
+    assert found == ScopeSpans.FromString(b"".join(map(otlp.encode, spans)))
+
+
+def test_no_row_is_lost_or_taken_twice_while_calls_come_in() -> None:
+    rows = CallRows(Owner({}, Context(new_trace(), new_span(), True)))
+    rows.number(Shape("call", Kind.SERVER, {}))
+    ends: list[int] = []
+    calls = threading.Thread(target=lambda: [rows.rows.extend(pack(0, 1.0, end)) for end in range(50_000)])
+    calls.start()
+    while calls.is_alive() or rows.rows:
+        ends += [span[4] for span in rows.take(7).spans()]
+    assert ends == list(range(50_000))
 
 
 def test_while_it_is_off_nothing_is_made_and_nothing_is_carried() -> None:
@@ -242,6 +259,24 @@ def test_a_backend_that_fails_costs_no_more_than_a_warning(caplog: pytest.LogCap
         pass
     settings.end()
     assert "ConnectionError" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_sampler_that_fails_costs_no_more_than_its_spans(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Sampler):
+        def should_sample(self, *given: Any, **named: Any) -> Any:
+            raise RuntimeError("with a secret in it")
+
+        def get_description(self) -> str:
+            return "broken"
+
+    exporter = InMemorySpanExporter()
+    settings.begin([exporter], sampler=Broken())
+    with section(TEMPLATE) as span:
+        assert span is not None
+    settings.end()
+    assert not exporter.get_finished_spans()
+    assert "RuntimeError" in caplog.text
     assert "secret" not in caplog.text
 
 

@@ -48,10 +48,9 @@ def new_span() -> bytes:
     return _random.getrandbits(64).to_bytes(8, "big")
 
 
-def new_spans(count: int) -> list[bytes]:
-    """So many times :func:`new_span`, in half the time."""
-    drawn = _random.randbytes(8 * count)
-    return [drawn[at : at + 8] for at in range(0, len(drawn), 8)]
+def new_spans(count: int) -> bytes:
+    """So many times :func:`new_span` in one, in much less time."""
+    return _random.randbytes(8 * count)
 
 
 def read(traceparent: Any, way: Way) -> Context:

@@ -10,18 +10,20 @@ import struct
 from collections.abc import Iterable
 
 from mcpgym.telemetry.context import Context
-from mcpgym.telemetry.spans import Attributes, Ended, Owner, Shape, Value
+from mcpgym.telemetry.rows import ROW, Calls
+from mcpgym.telemetry.spans import Attributes, Ended, Shape, Value
 
 _REMOTE_KNOWN, _REMOTE = 0x100, 0x200
 _FLAGS = {
     remote: b"\x85\x01" + struct.pack("<I", _REMOTE_KNOWN | (_REMOTE if remote else 0)) for remote in (False, True)
 }  # 16, fixed32
-_times = struct.Struct("<cQcQ").pack
+_times = struct.Struct("<cQcQ")
 
 
-def request(resource: bytes, scope: bytes, spans: Iterable[Ended]) -> bytes:
+def request(resource: bytes, scope: bytes, spans: Iterable[Ended], calls: Iterable[Calls] = ()) -> bytes:
     """An ExportTraceServiceRequest. ``resource`` and ``scope`` are encoded messages."""
-    return field(1, field(1, resource) + field(2, field(1, scope) + b"".join(map(encode, spans))))
+    entries = [*map(encode, spans), *map(encode_calls, calls)]
+    return field(1, field(1, resource) + field(2, field(1, scope) + b"".join(entries)))
 
 
 def encode(span: Ended) -> bytes:
@@ -29,13 +31,11 @@ def encode(span: Ended) -> bytes:
     trace, own, parent, start, end, shape, owner, more = span
     parts = [
         b"\x12\x08", own,  # 2
-        _times(b"9", start, b"A", end),  # 7, 8: fixed64
+        _times.pack(b"9", start, b"A", end),  # 7, 8: fixed64
         shape.encoded or _shape(shape),
+        _parent(parent),
+        b"\n\x10", trace,  # 1
     ]  # fmt: skip
-    if owner is not None and parent is owner.span and more is None:  # nearly every span: a call of its episode
-        parts.append(owner.encoded_child or _child(owner))
-        return field(2, b"".join(parts))
-    parts += (_parent(parent), b"\n\x10", trace)  # 1
     if owner is not None:
         parts.append(attributes(owner.attributes, 9))
         if owner.span.trace != trace:
@@ -43,6 +43,25 @@ def encode(span: Ended) -> bytes:
     if more is not None:
         parts.append(attributes(more, 9))
     return field(2, b"".join(parts))
+
+
+def encode_calls(calls: Calls) -> bytes:
+    """Spans of an episode's calls, as entries of ScopeSpans: but for ids and times, all of a shape are alike."""
+    owner, shapes, rows, ids = calls
+    common = _parent(owner.span) + b"\n\x10" + owner.span.trace + attributes(owner.attributes, 9)
+    around: dict[int, tuple[bytes, bytes]] = {}
+    parts: list[bytes] = []
+    at = 0
+    for shape, milliseconds, end in ROW.iter_unpack(rows):
+        known = around.get(shape)
+        if known is None:
+            after = (shapes[shape].encoded or _shape(shapes[shape])) + common
+            length = _varint(2 + 8 + _times.size + len(after))
+            known = around[shape] = b"\x12" + length + b"\x12\x08", after
+        start = end - int(milliseconds * 1e6)
+        parts += (known[0], ids[at : at + 8], _times.pack(b"9", start, b"A", end), known[1])
+        at += 8
+    return b"".join(parts)
 
 
 def attributes(given: Attributes, number: int) -> bytes:
@@ -60,13 +79,6 @@ def _shape(shape: Shape) -> bytes:
     shape.encoded = field(5, shape.name.encode()) + _varint(6 << 3) + _varint(shape.kind) + status
     shape.encoded += attributes(shape.attributes, 9)
     return shape.encoded
-
-
-def _child(owner: Owner) -> bytes:
-    """What all children of an episode's span say."""
-    trace = b"\n\x10" + owner.span.trace  # 1
-    owner.encoded_child = trace + _parent(owner.span) + attributes(owner.attributes, 9)
-    return owner.encoded_child
 
 
 def _parent(parent: Context | None) -> bytes:

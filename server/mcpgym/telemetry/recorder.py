@@ -12,14 +12,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Token
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context as shared_context
 from opentelemetry import trace as shared_trace
 
 from mcpgym.telemetry import otlp
-from mcpgym.telemetry.context import Context, new_spans
-from mcpgym.telemetry.spans import Attributes, Ended, Kind, Shape, Unmade
+from mcpgym.telemetry.context import Context
+from mcpgym.telemetry.rows import CallRows, Calls
+from mcpgym.telemetry.spans import Attributes, Ended, Kind, Shape
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
@@ -31,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 SCOPE = "mcpgym"
 MAX_QUEUE = 16_384
-MAX_BATCH = 4_096
+MAX_BATCH = 2_048
 """More than the SDK's 512: a request costs a collector and us the same whatever is in it. About half a megabyte."""
 DELAY_SECONDS = 5.0
 COMPLAIN_SECONDS = 60.0
@@ -55,9 +57,14 @@ class Recorder:
         self._sampler, self._recorded = sampler, Decision.RECORD_AND_SAMPLE
         self._follows_callers = isinstance(sampler, ParentBased)
         self._most = _number("OTEL_BSP_MAX_QUEUE_SIZE", MAX_QUEUE)
-        self._batch = min(_number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", min(MAX_BATCH, self._most)), self._most)
+        self.batch = min(_number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", min(MAX_BATCH, self._most)), self._most)
+        """How many spans are exported at once."""
         self._delay = _number("OTEL_BSP_SCHEDULE_DELAY", round(DELAY_SECONDS * 1e3)) / 1e3
-        self._queue: deque[Ended | Unmade] = deque()
+        self._queue: deque[Ended] = deque()
+        self.episodes: deque[CallRows] = deque()
+        """Those that have rows; they come in when they get their first."""
+        self.waiting = 0
+        """About how many rows there are: who adds one counts it, and asks before whether there is room."""
         self._wake, self._over = threading.Event(), threading.Event()
         self._exporting = threading.Lock()
         self._lost = 0
@@ -67,24 +74,37 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="mcpgym telemetry", daemon=True)
         self._thread.start()
 
-    def end(self, span: Ended | Unmade) -> None:
-        """Take a span that is over, or what will make it. With the queue full it is lost, which the log says."""
+    def end(self, span: Ended) -> None:
+        """Take a span that is over. With the queue full it is lost, which the log says."""
         queue = self._queue
         if len(queue) >= self._most:
             self._lost += 1
             return
         queue.append(span)
-        if len(queue) == self._batch:
+        if len(queue) == self.batch:
             self._wake.set()
 
+    def has_room(self) -> bool:
+        """Whether one more row can wait, now that there are as many as are exported at once. Else it counts as lost."""
+        if self.waiting >= self._most:
+            self._lost += 1
+            return False
+        if not self._wake.is_set():
+            self._wake.set()
+        return True
+
     def samples(self, parent: Context | None, trace: bytes, name: str) -> bool:
-        """Whether a span is recorded."""
+        """Whether a span is recorded. Where the sampler fails it is not, which the log says."""
         if parent is not None and (not parent.remote or self._follows_callers):
             return parent.sampled
         above = shared_context.Context()
         if parent is not None:
             above = shared_trace.set_span_in_context(_as_shared(parent), above)
-        found = self._sampler.should_sample(above, int.from_bytes(trace, "big"), name)
+        try:
+            found = self._sampler.should_sample(above, int.from_bytes(trace, "big"), name)
+        except Exception as error:  # somebody's: no call fails for it
+            self._complain("spans could not be sampled: %s", type(error).__name__)
+            return False
         return found.decision is self._recorded
 
     def outside(self) -> Context | None:
@@ -136,33 +156,31 @@ class Recorder:
             shared_context.detach(token)
 
     def _export(self, *, all_of_it: bool) -> None:
+        least = 1 if all_of_it else self.batch
         with self._exporting:
-            while len(self._queue) >= (1 if all_of_it else self._batch):
-                taken = [self._queue.popleft() for _ in range(min(self._batch, len(self._queue)))]
-                batch = self._made(taken)
-                for send in self._sends if batch else ():
+            while max(len(self._queue), self.waiting) >= least:
+                spans, calls = self._taken()
+                for send in self._sends if spans or calls else ():
                     try:
-                        send(batch)
+                        send(spans, calls)
                     except Exception as error:
                         self._complain("spans could not be exported: %s", type(error).__name__)
             if self._lost:
                 lost, self._lost = self._lost, 0
                 self._complain("%d spans were lost: more came than the backend took", lost)
 
-    def _made(self, taken: Sequence[Ended | Unmade]) -> list[Ended]:
-        batch: list[Ended] = []
-        for one, own in zip(taken, new_spans(len(taken)), strict=True):
-            if type(one[0]) is bytes:
-                batch.append(one)
-                continue
-            try:
-                span = one[0].span_of(one, own)  # type: ignore[union-attr,arg-type]
-            except Exception as error:  # a sampler of somebody's
-                self._complain("spans could not be made: %s", type(error).__name__)
-                continue
-            if span is not None:
-                batch.append(span)
-        return batch
+    def _taken(self) -> tuple[list[Ended], list[Calls]]:
+        """A batch."""
+        spans = [self._queue.popleft() for _ in range(min(self.batch, len(self._queue)))]
+        room, calls = self.batch - len(spans), []
+        while room and self.episodes:
+            rows = self.episodes.popleft()
+            calls.append(taken := rows.take(room))
+            room -= len(taken.ids) // 8
+            if rows.rows:  # some were left, or have come meanwhile
+                self.episodes.append(rows)
+        self.waiting = sum(map(len, list(self.episodes)))
+        return spans, calls
 
     def _complain(self, text: str, what: object) -> None:
         if (now := time.monotonic()) >= self._quiet_until:
@@ -170,7 +188,7 @@ class Recorder:
             logger.warning(text, what)
 
 
-def _sending(exporter: SpanExporter, resource: Resource) -> Callable[[Sequence[Ended]], object]:
+def _sending(exporter: SpanExporter, resource: Resource) -> Callable[[Sequence[Ended], Sequence[Calls]], object]:
     """How ``exporter`` gets a batch: OTLP over HTTP as bytes, any other as the SDK's read-only spans."""
     kind = type(exporter)
     client = getattr(exporter, "_client", None)
@@ -179,8 +197,10 @@ def _sending(exporter: SpanExporter, resource: Resource) -> Callable[[Sequence[E
     ):
         what = otlp.attributes(_plain(resource.attributes), 1)
         scope = otlp.field(1, SCOPE.encode()) + otlp.field(2, _version().encode())
-        return lambda batch: client.export(otlp.request(what, scope, batch))  # type: ignore[union-attr]
-    return lambda batch: exporter.export([_readable(span, resource) for span in batch])
+        return lambda spans, calls: client.export(otlp.request(what, scope, spans, calls))  # type: ignore[union-attr]
+    return lambda spans, calls: exporter.export(
+        [_readable(span, resource) for span in chain(spans, *(some.spans() for some in calls))]
+    )
 
 
 def _readable(span: Ended, resource: Resource) -> ReadableSpan:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Protocol
 
 from mcpgym.telemetry.context import Context
 
@@ -41,30 +40,15 @@ class Shape:
 class Owner:
     """What all spans of one episode have in common: its name, and its own span where they are in other traces."""
 
-    __slots__ = ("attributes", "encoded_child", "span")
+    __slots__ = ("attributes", "span")
 
     def __init__(self, attributes: Attributes, span: Context) -> None:
         self.attributes, self.span = attributes, span
-        self.encoded_child: bytes | None = None
 
 
 Ended = tuple[bytes, bytes, Context | None, int, int, Shape, Owner | None, Attributes | None]
 """A span that is over: its trace and span id, its parent, when it began and ended (nanoseconds since 1970), and what
-is said of it, from the most common to its own. A plain tuple, for there is one for each call."""
-
-
-class Makes(Protocol):
-    """What knows the spans of an episode's calls."""
-
-    def span_of(self, call: Unmade, own: bytes) -> Ended | None:
-        """The span of ``call``, with the id ``own``; None where it is not sampled."""
-        ...
-
-
-Unmade = tuple[Makes, str, bool, float, Context | None, int]
-"""A call that was answered, of which the thread that exports makes a span, so that the call itself waits for less: who
-makes it, the tool's name, whether it failed, its milliseconds, its caller, and when it ended (nanoseconds since 1970).
-A plain tuple too, and told from a span by what is first in it."""
+is said of it, from the most common to its own. A plain tuple: there may be one for each call."""
 
 
 def digest(token: str) -> str:

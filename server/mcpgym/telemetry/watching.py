@@ -6,12 +6,13 @@ import logging
 import time
 from collections.abc import Mapping
 from contextvars import Token
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcpgym.telemetry import switch
-from mcpgym.telemetry.context import CURRENT, Context, new_span, new_trace
+from mcpgym.telemetry.context import CURRENT, Context, Way, new_span, new_trace
+from mcpgym.telemetry.rows import CallRows, pack
 from mcpgym.telemetry.sections import Section, Template, named
-from mcpgym.telemetry.spans import Ended, Kind, Owner, Shape, Unmade, Value, digest
+from mcpgym.telemetry.spans import Kind, Owner, Shape, Value, digest
 
 if TYPE_CHECKING:
     from mcpgym.calls import CallRecord
@@ -22,22 +23,23 @@ if TYPE_CHECKING:
 events = logging.getLogger("mcpgym.events")
 _UNKNOWN = "_unknown"
 """In place of a tool's name that is none: a policy may have written anything there."""
-_LONGEST = 128
-"""Characters of a tool's name, by the protocol's rule."""
 
 
 class Watch:
     """What is told of ``episode``: by its ``called``, ``scoring``, ``scored`` and ``closed``."""
 
-    __slots__ = ("_episode", "_owner", "_parent", "_recorder", "_shapes", "_started", "name")
+    __slots__ = ("_episode", "_owner", "_parent", "_recorder", "_rows", "_shapes", "_started", "name", "nobody")
 
     def __init__(self, episode: Episode, recorder: Recorder | None) -> None:
         self._episode, self._recorder = episode, recorder
         self.name = digest(episode.token)
         self._started = time.time_ns()
-        self._shapes: dict[tuple[str, bool, str], Shape] = {}
+        self._shapes: dict[tuple[str, bool, Way], int] = {}
         self._owner: Owner | None = None
         self._parent: Context | None = None
+        self._rows: CallRows | None = None
+        self.nobody: Context | None = None
+        """In the place of ``CURRENT`` where that says nothing: who calls during the call that is answered now."""
         if recorder is not None:
             self._begin(recorder)
         if switch.events:
@@ -49,13 +51,16 @@ class Watch:
         trace = new_trace() if self._parent is None else self._parent.trace
         sampled = recorder.samples(self._parent, trace, "episode")
         self._owner = Owner({"mcpgym.episode": self.name}, Context(trace, new_span(), sampled))
+        self._rows = CallRows(self._owner) if sampled else None
 
     def called(self, record: CallRecord) -> None:
         """A call was answered."""
         if self._recorder is not None:
-            name = record.name if len(record.name) <= _LONGEST else _UNKNOWN
-            call = (self, name, record.is_error, record.milliseconds, CURRENT.get(), time.time_ns())
-            self._recorder.end(call)
+            caller = CURRENT.get() or self.nobody
+            if caller is not None and caller.trace:
+                self._child(record, caller)
+            elif self._rows is not None:
+                self._row(record, "" if caller is None else caller.way)
         if switch.events:
             known = record.name in self._episode.environment.tools
             self._log(
@@ -65,32 +70,46 @@ class Watch:
                 outcome="error" if record.is_error else "ok",
             )
 
-    def span_of(self, call: Unmade, own: bytes) -> Ended | None:
-        """The span of a call; None where it is not sampled. Other threads may ask."""
-        _, name, is_error, milliseconds, caller, end = call
-        recorder, owner = self._recorder, self._owner
+    def _row(self, record: CallRecord, way: Way) -> None:
+        """A child of the episode's span."""
+        recorder, rows = self._recorder, self._rows
         assert recorder is not None
-        assert owner is not None
-        parent, way = owner.span, ""
-        if caller is not None:
-            way = caller.way
-            if caller.trace:
-                parent = caller
-        if not (parent.sampled if not parent.remote else recorder.samples(parent, parent.trace, "tools/call")):
-            return None
-        key = (name, is_error, way)
-        shape = self._shapes.get(key) or self._call_shape(recorder, *key)
-        return (parent.trace, own, parent, end - int(milliseconds * 1e6), end, shape, owner, None)
+        assert rows is not None
+        name, _, _, is_error, milliseconds = record
+        number = self._shapes.get((name, is_error, way))
+        if number is None:
+            number = self._number(name, is_error, way)
+        if recorder.waiting >= recorder.batch and not recorder.has_room():
+            return
+        if not rows.rows:
+            recorder.episodes.append(rows)
+        rows.rows.extend(pack(number, milliseconds, time.time_ns()))
+        recorder.waiting += 1
 
-    def _call_shape(self, recorder: Recorder, name: str, is_error: bool, way: str) -> Shape:
-        """The shape of such a call; kept for tools that there are, and shared by all episodes of the environment."""
-        environment = self._episode.environment
-        known = name in environment.tools
-        key = (environment.name, name if known else _UNKNOWN, is_error, way)
-        shape = recorder.shapes.get(key) or recorder.shapes.setdefault(key, _call_shape(*key))
-        if known:
-            self._shapes[name, is_error, way] = shape
-        return shape
+    def _child(self, record: CallRecord, caller: Context) -> None:
+        """A child of its caller's span."""
+        recorder = self._recorder
+        assert recorder is not None
+        name, _, _, is_error, milliseconds = record
+        if caller.sampled if not caller.remote else recorder.samples(caller, caller.trace, "tools/call"):
+            end = time.time_ns()
+            shape = self._shape(name, is_error, caller.way)
+            start = end - int(milliseconds * 1e6)
+            recorder.end((caller.trace, new_span(), caller, start, end, shape, self._owner, None))
+
+    def _number(self, name: str, is_error: bool, way: Way) -> int:
+        """The number that the shape of such a call has among the episode's; kept for tools that there are."""
+        assert self._rows is not None
+        number = self._rows.number(self._shape(name, is_error, way))
+        if name in self._episode.environment.tools:
+            self._shapes[name, is_error, way] = number
+        return number
+
+    def _shape(self, name: str, is_error: bool, way: Way) -> Shape:
+        """The shape of such a call, which all episodes of the environment share."""
+        environment, shapes = self._episode.environment, cast("Recorder", self._recorder).shapes
+        key = (environment.name, name if name in environment.tools else _UNKNOWN, is_error, way)
+        return shapes.get(key) or shapes.setdefault(key, _call_shape(*key))
 
     def section(self, name: str) -> Section | None:
         """A span of this episode around a ``with`` block."""

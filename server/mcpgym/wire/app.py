@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 
 from starlette.types import Message, Receive, Scope, Send
 
+from mcpgym.calls import CallResult
+from mcpgym.episode import Episode
 from mcpgym.episodes import Episodes
 from mcpgym.errors import EpisodeError
 from mcpgym.telemetry import switch
-from mcpgym.telemetry.context import CURRENT, caller
+from mcpgym.telemetry.context import CURRENT, NOBODY, TRACEPARENT, caller
 from mcpgym.wire.bare import BarePlayer, Handles
-from mcpgym.wire.fast_lane import FastLane
+from mcpgym.wire.fast_lane import FastCall, FastLane
 from mcpgym.wire.hosting import Hosting
 from mcpgym.wire.hosts import HostCheck
 from mcpgym.wire.mcp_server import CLIENT_INFO, KEY, PLAYER
@@ -126,10 +128,11 @@ class PlayerApp:
             call = self._fast_lane.read(headers, body)
             if call is not None:
                 key, episode = idempotency_key(call.meta, header), player.episode
-                if switch.recorder is not None:
-                    CURRENT.set(caller(call.meta, "mcp"))  # each request has a context of its own
                 player.saw(call.meta.get(CLIENT_INFO))
-                result = episode.call_now(call.name, call.arguments, key)
+                if switch.recorder is not None:
+                    result = _watched_call_now(episode, call, key)
+                else:
+                    result = episode.call_now(call.name, call.arguments, key)
                 if result is None:
                     result = await unless_gone(episode.call(call.name, call.arguments, key), receive)
                     if result is None:
@@ -162,6 +165,24 @@ class PlayerApp:
             await send({"type": "lifespan.startup.complete"})
             await receive()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _watched_call_now(episode: Episode, call: FastCall, key: str | None) -> CallResult | None:
+    """``episode.call_now``, of which telemetry is to know the caller.
+
+    Who names a span sets this request's context, and so does who has to wait. The others, nearly all, spare that: it
+    takes about as long as telling of the call.
+    """
+    watch = episode.watch
+    if watch is None or TRACEPARENT in call.meta:
+        CURRENT.set(caller(call.meta, "mcp"))  # each request has a context of its own
+        return episode.call_now(call.name, call.arguments, key)
+    watch.nobody = NOBODY["mcp"]
+    result = episode.call_now(call.name, call.arguments, key)
+    watch.nobody = None
+    if result is None:
+        CURRENT.set(NOBODY["mcp"])
+    return result
 
 
 def introduction(body: bytes) -> Any:
