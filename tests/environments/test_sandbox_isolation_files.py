@@ -6,6 +6,7 @@ import fcntl
 import importlib.metadata
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -103,6 +104,42 @@ def test_a_tree_holds_the_interpreter_and_every_library_it_needs() -> None:
     assert [place for place in made.copies if any(word in f"/{place}" for word in unwanted)] == []
     assert not any(place.startswith("/") or ".." in place for place in (*made.copies, *made.links, *made.texts))
     assert made.texts["usr/lib/mcpgym/mcpgym_environments/__init__.py"] == ""  # the real one needs pydantic
+
+
+@linux
+def test_a_tree_has_no_symbols_for_debuggers_and_its_binaries_still_run(tmp_path: Path) -> None:
+    """All of them are cut alike: the interpreter of the tree, run by its own loader, imports what is written in C."""
+    planned = root.plan(allowed(["numpy"], sys.path))
+    standard = {place: source for place, source in planned.copies.items() if root.SITE not in place}
+    root.build(root.Plan(standard, planned.links, planned.texts), str(tmp_path))
+    sizes = {
+        place: ((tmp_path / place).stat().st_size, Path(source).stat().st_size) for place, source in standard.items()
+    }
+    assert all(mine <= theirs for mine, theirs in sizes.values())
+    assert all(mine == theirs for place, (mine, theirs) in sizes.items() if place.endswith((".py", ".pyc")))
+    assert any(mine < theirs for mine, theirs in sizes.values())
+    (loader,) = [tmp_path / place for place in standard if Path(place).name.startswith(("ld-linux", "ld-musl"))]
+    modules = "ctypes, sqlite3, ssl, decimal, zlib, lzma, bz2, hashlib, _json, pyexpat, unicodedata"
+    command = [loader, "--library-path", tmp_path / "usr" / "lib", tmp_path / root.PYTHON, "-I", "-c"]
+    shown = subprocess.run(
+        [*command, f"import {modules}; print(sqlite3.connect(':memory:').execute('select 6 * 7').fetchone())"],
+        capture_output=True,
+        text=True,
+        env={"PYTHONHOME": str(tmp_path / "usr")},
+        timeout=60,
+    )
+    assert (shown.stdout, shown.returncode) == ("(42,)\n", 0), shown.stderr
+
+
+@linux
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x7fELF", b"\x7fELF\x01\x01" + bytes(58), b"\x7fELF\x02\x01" + b"\xff" * 99, b"no binary at all" * 9],
+)
+def test_what_is_no_binary_is_copied_whole(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "odd.so").write_bytes(content)
+    root.build(root.Plan({"usr/lib/odd.so": str(tmp_path / "odd.so")}), str(tmp_path / "tree"))
+    assert (tmp_path / "tree" / "usr" / "lib" / "odd.so").read_bytes() == content
 
 
 @linux

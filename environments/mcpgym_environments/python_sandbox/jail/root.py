@@ -17,6 +17,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import IO
 
 from mcpgym_environments.python_sandbox.jail.allow import Allowed
 
@@ -79,6 +80,7 @@ def build(made: Plan, tree: str, old: str = "") -> None:
         os.makedirs(f"{tree}/{place}", 0o755, exist_ok=True)
     for place, source in made.copies.items():
         shutil.copyfile(f"{old}{source}", f"{tree}/{place}")
+        _shed_symbols(f"{tree}/{place}")
         facts = os.stat(f"{old}{source}")
         os.utime(f"{tree}/{place}", ns=(_FAR, facts.st_mtime_ns))  # compiled files name this time
         os.chmod(f"{tree}/{place}", 0o555 if place.startswith("usr/bin/") or ".so" in place else 0o444)
@@ -185,24 +187,45 @@ def _resolve(loader: str, binary: str) -> Iterable[tuple[str, str]]:
             yield os.path.basename(name), path
 
 
-def _needs(path: str) -> tuple[str, list[str]]:
-    """The loader that a binary names, if any, and the libraries it asks for: read from its ELF headers.
+def _shed_symbols(path: str) -> None:
+    """Cut off what no loader reads: a binary's symbols for debuggers, behind all its segments. A tree is memory."""
+    if ".so" not in os.path.basename(path) and not path.endswith(PYTHON):
+        return
+    with open(path, "r+b") as file:
+        segments = list(_segments(file))
+        if segments:
+            file.seek(40)
+            file.write(bytes(8))  # there is no table of sections
+            file.seek(58)
+            file.write(bytes(6))
+            file.truncate(max(64, *(at + length for _, at, _, length in segments)))
 
-    A file that is no 64-bit ELF binary of this machine's byte order needs nothing.
+
+def _segments(file: IO[bytes]) -> Iterator[tuple[int, int, int, int]]:
+    """Kind, offset, address and length in the file of what an ELF header says is loaded or said to the loader.
+
+    A file that is no 64-bit ELF binary of this machine's byte order has none.
     """
+    head = file.read(64)
+    if len(head) < 64 or head[:6] != b"\x7fELF\x02\x01":
+        return
+    offset, size, count = (struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54))
+    if size < 56 or offset + size * count > os.fstat(file.fileno()).st_size:
+        return
+    file.seek(offset)
+    table = file.read(size * count)
+    for number in range(count):
+        kind, _, at, address, _, length, _, _ = struct.unpack_from("<IIQQQQQQ", table, number * size)
+        yield kind, at, address, length
+
+
+def _needs(path: str) -> tuple[str, list[str]]:
+    """The loader that a binary names, if any, and the libraries it asks for: read from its ELF headers."""
     with open(path, "rb") as file:
-        head = file.read(64)
-        if len(head) < 64 or head[:6] != b"\x7fELF\x02\x01":
-            return "", []
-        offset, size, count = (struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54))
-        file.seek(offset)
-        table = file.read(size * count)
-        loader, dynamic, segments = "", b"", []
-        for number in range(count):
-            kind, _, at, address, _, length, _, _ = struct.unpack_from("<IIQQQQQQ", table, number * size)
-            if kind == 1:
-                segments.append((address, at, length))
-            elif kind in (2, 3):
+        segments = list(_segments(file))
+        loader, dynamic = "", b""
+        for kind, at, _, length in segments:
+            if kind in (2, 3):
                 file.seek(at)
                 held = file.read(length)
                 if kind == 3:
@@ -212,7 +235,8 @@ def _needs(path: str) -> tuple[str, list[str]]:
         entries = list(struct.iter_unpack("<QQ", dynamic[: len(dynamic) // 16 * 16]))
         strings = next((value for tag, value in entries if tag == 5), 0)
         length = next((value for tag, value in entries if tag == 10), 0)
-        start = next((strings - at + place for at, place, size in segments if at <= strings < at + size), None)
+        loaded = [segment for segment in segments if segment[0] == 1]
+        start = next((strings - to + at for _, at, to, size in loaded if to <= strings < to + size), None)
         if start is None:
             return loader, []
         file.seek(start)
