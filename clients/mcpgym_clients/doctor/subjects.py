@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from mcpgym.control_plane.secret import FILE_VARIABLE, VARIABLE
 from mcpgym_clients.doctor.http_wire import HttpConnection
 from mcpgym_clients.doctor.processes import listening_process
 from mcpgym_clients.doctor.stdio_wire import StdioConnection
 from mcpgym_clients.doctor.wire import HANDSHAKE_VERSIONS, Connection, Era
 from mcpgym_clients.failures import CommandFailed, UsageProblem
 
-SECRETS = ("MCPGYM_CONTROL_SECRET", "MCPGYM_CONTROL_SECRET_FILE")
+SECRETS = (VARIABLE, FILE_VARIABLE)
 
 
 class Subject(Protocol):
