@@ -2,7 +2,7 @@
 
 A back-end starts the agent of ``jail/`` somewhere (a forked process, a container, a virtual machine) and hands over
 one duplex byte stream to it. Everything else (frames, deadlines, checks, the pool) is the same for all of them and
-lives in ``session.py`` and ``pool.py``.
+lives in ``session.py``, ``exchange.py`` and ``pool.py``.
 
 **Threads and loops.** ``start``, ``open``, ``kill`` and ``close`` of one back-end are called on one event loop that
 belongs to the pool, in a thread of its own, for as long as the pool lives; a client library that is bound to a loop is
