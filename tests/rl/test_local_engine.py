@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM
 
 from mcpgym import load_environment
 from mcpgym.messages import Message
-from mcpgym_rl.local.line import Line
+from mcpgym_rl.local.line import Line, Request
 from mcpgym_rl.local.policy import LocalPolicy, LocalSession
 from mcpgym_rl.policy import ContextFull, EpisodeContext, PolicyError
 from mcpgym_rl.rollout import Limits
@@ -102,26 +102,26 @@ def test_memory_is_bounded_and_turns_that_lose_their_row_go_on(budget: int, smal
     """The rows of this backend take a byte a token: conversations of 150 tokens fit 1 or 6 at once."""
     free, _ = spoken(strange=0.3)
     policy, backend = spoken(strange=0.3)
-    policy.engine._cache_bytes, backend.small = budget, small
+    policy.engine.rows.cache_bytes, backend.small = budget, small
     traces = play(policy, 16, concurrency=16)
     assert [trace.messages for trace in traces] == [trace.messages for trace in play(free, 16, concurrency=16)]
     assert len(backend.rows) * backend.tokens <= max(budget, backend.tokens)
-    assert not policy.engine._owners
+    assert not policy.engine.rows.owners
 
 
 def test_a_turn_interrupted_for_want_of_memory_is_the_turn_it_would_have_been() -> None:
     limits = Limits(max_turns=3)
     expected = play(untrained(max_new_tokens=100), 20, concurrency=20, limits=limits)
     policy = untrained(max_new_tokens=100)
-    policy.engine._cache_bytes = policy.engine.backend.row_bytes(64) * 10
+    policy.engine.rows.cache_bytes = policy.engine.backend.row_bytes(64) * 10
     interrupted: list[int] = []
-    interrupt = policy.engine._interrupt
+    interrupt = policy.engine.turns.interrupt
 
-    def counting(row: int, request: Any) -> None:
+    def counting(row: int) -> Request:
         interrupted.append(row)
-        interrupt(row, request)
+        return interrupt(row)
 
-    policy.engine._interrupt = counting  # type: ignore[method-assign]
+    policy.engine.turns.interrupt = counting  # type: ignore[method-assign]
     for one, other in zip(expected, play(policy, 20, concurrency=20, limits=limits), strict=True):
         assert one.tokens is not None
         assert other.tokens is not None
@@ -134,10 +134,10 @@ def test_all_rows_are_free_when_the_rollouts_are_over() -> None:
     policy, _ = spoken(strange=0.3)
     play(policy, 30)
     engine = policy.engine
-    assert not engine._owners
-    assert not engine._running
+    assert not engine.rows.owners
+    assert not engine.turns.running
     assert not engine.expected
-    assert sorted(engine._free) == list(range(engine._rows))
+    assert sorted(engine.rows.free) == list(range(engine.rows.count))
 
 
 def test_a_batch_is_as_wide_as_the_games_that_go_on() -> None:
@@ -188,7 +188,7 @@ def test_a_turn_that_nobody_waits_for_any_more_gives_its_row_back(small: bool) -
     async def acts() -> None:
         sessions = [policy.begin(context(seed)) for seed in range(4)]
         tasks = [asyncio.create_task(session.act(prompt())) for session in sessions]
-        while not policy.engine._running:
+        while not policy.engine.turns.running:
             await asyncio.sleep(0)
         tasks[1].cancel()
         turns = await asyncio.gather(*tasks, return_exceptions=True)
@@ -196,7 +196,7 @@ def test_a_turn_that_nobody_waits_for_any_more_gives_its_row_back(small: bool) -
         assert all(not isinstance(turn, BaseException) for place, turn in enumerate(turns) if place != 1)
         for session in sessions:
             await session.aclose()
-        assert not policy.engine._owners
+        assert not policy.engine.rows.owners
         assert not policy.engine._waiting
 
     asyncio.run(acts())
@@ -243,7 +243,7 @@ def begun(policy: LocalPolicy) -> Any:
 
 def ended(policy: LocalPolicy) -> LocalPolicy:
     """``policy``, every turn of which ends."""
-    policy.engine._ends[:] = True
+    policy.engine.turns.ends[:] = True
     return policy
 
 
@@ -261,7 +261,7 @@ def test_forks_stand_where_their_original_stands_and_copy_what_it_computed() -> 
         for fork in forks:
             await fork.aclose()
         await session.aclose()
-        assert not policy.engine._owners
+        assert not policy.engine.rows.owners
         return ids, appended
 
     async def alone(place: int) -> list[int]:

@@ -2,7 +2,8 @@
 
 ``directory`` reads the files, ``chat`` turns messages into ids and ids into messages, ``llama`` (NumPy, no torch) and
 ``hugging_face`` (any causal model of transformers, CPU or GPU) compute, ``engine`` decodes hundreds of conversations
-together, each with a cache of its own, ``sampling`` draws, and ``policy`` is what a rollout sees.
+together, each with a cache of its own (``rows``, ``turns`` and ``openings`` are its parts), ``sampling`` draws, and
+``policy`` is what a rollout sees.
 
 Small models are fastest on one thread, and several processes share a machine best so. Importing this package loads
 NumPy with one BLAS thread, unless it is loaded already or its threads are set in the process's environment
