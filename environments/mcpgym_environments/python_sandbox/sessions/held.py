@@ -13,6 +13,7 @@ logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 10.0
 """How long ending one thing may take before it is left to itself."""
+CLOSED = "the pool of sandbox sessions was closed"
 
 
 @dataclass(eq=False, slots=True)

@@ -1,4 +1,4 @@
-"""What a pool does in its home thread: starts back-ends, opens sessions ahead of need, and ends what is to end.
+"""What a pool does in its home thread: opens sessions ahead of need, and ends what is to end.
 
 It knows streams, not sessions, and nothing of the loops that use them. Nothing holds it but its thread and who asked
 for a pool: the pool ends it when it is closed, forgotten, or when the interpreter exits.
@@ -20,14 +20,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from mcpgym.errors import ConfigurationError
-from mcpgym_environments.python_sandbox.sessions.backend import (
-    JSON,
-    Backend,
-    SandboxSpec,
-    SessionLost,
-    Unavailable,
-)
-from mcpgym_environments.python_sandbox.sessions.held import CLOSE_SECONDS, Counts, Generation, Held, quietly
+from mcpgym_environments.python_sandbox.sessions.backend import JSON, Backend, SandboxSpec, SessionLost
+from mcpgym_environments.python_sandbox.sessions.generations import Generations
+from mcpgym_environments.python_sandbox.sessions.held import CLOSE_SECONDS, CLOSED, Counts, Generation, Held
 from mcpgym_environments.python_sandbox.sessions.home import Home
 from mcpgym_environments.python_sandbox.sessions.memory_guard import GUARD, Guarded
 
@@ -37,13 +32,7 @@ LEAST_READY, MOST_READY = 4, 32
 """How many sessions are kept ready: twice as many as were opened in the last second, within these."""
 AT_ONCE = 4
 """How many are being opened at once."""
-RECYCLED_AFTER = 5_000
-"""How many sessions one start of a back-end opens before another takes over."""
-OPEN_SECONDS = 60.0
-START_SECONDS = 600.0
-"""Beyond any time a back-end takes by its own promise; only against one that breaks it."""
 TICK_SECONDS = 0.5
-CLOSED = "the pool of sandbox sessions was closed"
 QUIET_SECONDS = 30.0
 """Sessions beyond the least are ended when none was opened for so long."""
 
@@ -65,16 +54,14 @@ class Keeper:
         self._ready: deque[Held] = deque()
         self._waiting: deque[Future[Held]] = deque()
         self._held: set[Held] = set()
-        self._generations: list[Generation] = []
-        self._current: Generation | None = None
-        self._beginning: Backend | None = None
-        self._starting: asyncio.Lock | None = None
+        self._generations = Generations(
+            self.backend, self.spec, self.recycled_after, self.counts, self._retire, self._refill
+        )
         self._opening = 0
         self._openings: set[asyncio.Task[None]] = set()
         self._retry_at = 0.0
         self._watching: asyncio.Task[None] | None = None
         self._taken: deque[float] = deque(maxlen=4 * MOST_READY)
-        self.closed = False
         self.unwanted = False
         self.forgotten: deque[Held] = deque()
         """Sessions that the garbage collector found; it takes no lock, and the next tick ends them."""
@@ -100,7 +87,7 @@ class Keeper:
         """
         self._refuse_forks()
         with self._lock:
-            if self.closed:
+            if self._generations.closed:
                 raise SessionLost(CLOSED)
             self._taken.append(time.monotonic())
             self.counts.opened += 1
@@ -170,7 +157,7 @@ class Keeper:
     def stop(self) -> None:
         """End the thread."""
         with self._lock:
-            self.closed = True
+            self._generations.closed = True
         self.home.stop()
 
     def kill_now(self) -> None:
@@ -178,13 +165,11 @@ class Keeper:
         if os.getpid() != self._process:
             return
         with self._lock:
-            if self.closed and not self._generations and self._beginning is None:
+            backends = self._generations.dropped()
+            if self._generations.closed and not backends:
                 return
-            self.closed = True
-            held, backends = list(self._held), [generation.backend for generation in self._generations]
-            self._generations.clear()
-            if self._beginning is not None:
-                backends.append(self._beginning)
+            self._generations.closed = True
+            held = list(self._held)
             for one in held:
                 one.gone = True
             self._held.clear()
@@ -208,60 +193,23 @@ class Keeper:
     # At home.
 
     async def _start(self) -> Mapping[str, JSON]:
-        if self._starting is None:
-            self._starting = asyncio.Lock()
+        self._begin_to_watch()
+        return (await self._generations.start()).facts
+
+    def _begin_to_watch(self) -> None:
+        """With the first thing that is asked."""
+        if self._watching is None:
             self._watching = asyncio.get_running_loop().create_task(self._watch())
             GUARD.watch(self)
-        async with self._starting:
-            if self.closed:
-                raise SessionLost(CLOSED)
-            if self._current is None:
-                await self._begin_generation()
-            assert self._current is not None
-            return self._current.facts
 
-    async def _begin_generation(self) -> None:
-        """Start a back-end in place of the current one, which keeps its sessions until they end."""
-        backend: Backend = self.backend
-        if self.counts.starts:
-            backend = backend.another()  # type: ignore[attr-defined]  # it ages, or this would be the first
-        self._beginning = backend
-        try:
-            async with asyncio.timeout(START_SECONDS):
-                facts = await backend.start(self.spec)
-        except BaseException as error:
-            await quietly(backend.close(), f"{backend.name} could not be closed")
-            if isinstance(error, TimeoutError):
-                raise Unavailable(f"{backend.name} did not start within {START_SECONDS:g} s", "") from None
-            raise
-        finally:
-            self._beginning = None
-        old, self._current = self._current, Generation(backend, dict(facts))
-        with self._lock:
-            self._generations.append(self._current)
-        self.counts.starts += 1
-        if old is not None:
-            await self._retire(old)
-        self._refill()
-
-    async def _retire(self, generation: Generation) -> None:
-        generation.retired = True
+    def _retire(self, generation: Generation) -> None:
+        """What was ready of a start that opens no more sessions goes with it."""
         with self._lock:
             stale = [held for held in self._ready if held.generation is generation]
             for held in stale:
                 self._ready.remove(held)
         for held in stale:
             self.end(held)
-        await self._close_if_done(generation)
-
-    async def _close_if_done(self, generation: Generation) -> None:
-        if not generation.retired or generation.live:
-            return
-        with self._lock:
-            if generation not in self._generations:
-                return
-            self._generations.remove(generation)
-        await quietly(generation.backend.close(), f"{generation.backend.name} could not be closed")
 
     def _target(self) -> int:
         """How many sessions should be ready."""
@@ -271,19 +219,14 @@ class Keeper:
         rate = sum(at > now - 1.0 for at in self._taken)
         return min(max(2 * rate, LEAST_READY), MOST_READY)
 
-    @property
-    def _ages(self) -> bool:
-        """Whether another back-end can take over; asked when it has started, for only then is it known which it is."""
-        return hasattr(self.backend, "another")
-
     def _refill(self) -> None:
         """Open as many sessions as are missing, a few at once."""
-        if self.closed or self.unwanted:
+        if self._generations.closed or self.unwanted:
             return
         with self._lock:
             waiting = sum(not future.done() for future in self._waiting)
             wanted = waiting + max(0, self._target() - len(self._ready))
-        if not waiting and (self._current is None or time.monotonic() < self._retry_at):
+        if not waiting and (self._generations.current is None or time.monotonic() < self._retry_at):
             return
         while self._opening < min(wanted, int(getattr(self.backend, "at_once", AT_ONCE))):
             self._opening += 1
@@ -298,7 +241,7 @@ class Keeper:
             raise
         except Exception as error:
             self._opening -= 1
-            if self.closed:
+            if self._generations.closed:
                 return
             self.counts.failed += 1
             self._retry_at = time.monotonic() + 1.0
@@ -311,43 +254,12 @@ class Keeper:
         self._refill()
 
     async def _opened(self) -> Held:
-        """A fresh session; a back-end that gives none is replaced, once."""
-        await self._start()
-        generation = self._current
-        assert generation is not None
-        if generation.opened >= self.recycled_after and self._ages:
-            generation = await self._replaced(generation)
-        try:
-            return await self._open_in(generation)
-        except Exception as error:
-            if self.closed:
-                raise
-            why = str(error) or type(error).__name__
-            logger.warning("%s: a session did not open (%s); trying again", self.backend.name, why)
-        return await self._open_in(await self._replaced(generation) if self._ages else generation)
-
-    async def _replaced(self, old: Generation) -> Generation:
-        assert self._starting is not None
-        async with self._starting:
-            if self._current is old:
-                await self._begin_generation()
-            assert self._current is not None
-            return self._current
-
-    async def _open_in(self, generation: Generation) -> Held:
-        generation.opened += 1
-        generation.live += 1
-        try:
-            async with asyncio.timeout(OPEN_SECONDS):
-                stream = await generation.backend.open(self.spec)
-        except BaseException:
-            generation.live -= 1
-            await self._close_if_done(generation)
-            raise
+        self._begin_to_watch()
+        stream, generation = await self._generations.opened()
         held = Held(stream, generation, lambda *_: self.end(held))
         with self._lock:
             self._held.add(held)
-        if self.closed:
+        if self._generations.closed:
             self.end(held, CLOSED)
             raise SessionLost(CLOSED)
         return held
@@ -376,15 +288,9 @@ class Keeper:
             future.set_exception(error)
 
     def _release(self, held: Held) -> None:
-        task = asyncio.get_running_loop().create_task(self._released(held))
+        task = asyncio.get_running_loop().create_task(self._generations.ended(held.stream, held.generation))
         self._openings.add(task)
         task.add_done_callback(self._openings.discard)
-
-    async def _released(self, held: Held) -> None:
-        generation = held.generation
-        await quietly(generation.backend.kill(held.stream), "a sandbox session could not be ended")
-        generation.live -= 1
-        await self._close_if_done(generation)
 
     async def _watch(self) -> None:
         """Guard the memory, let go of what is ready for nobody, and try again what did not open."""
@@ -406,7 +312,7 @@ class Keeper:
 
     async def _close(self) -> None:
         with self._lock:
-            self.closed = True
+            self._generations.closed = True
             held = list(self._held)
             self._ready.clear()
         self._fail_waiting(SessionLost(CLOSED))
@@ -419,10 +325,7 @@ class Keeper:
             await asyncio.wait(list(self._openings), timeout=CLOSE_SECONDS)
         for task in list(self._openings):
             task.cancel()
-        with self._lock:
-            generations, self._generations = self._generations, []
-        for generation in generations:
-            await quietly(generation.backend.close(), f"{generation.backend.name} could not be closed")
+        await self._generations.close()
 
 
 _KEEPERS: weakref.WeakSet[Keeper] = weakref.WeakSet()

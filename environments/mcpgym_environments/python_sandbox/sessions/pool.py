@@ -20,8 +20,9 @@ from mcpgym_environments.python_sandbox.sessions.backend import (
     SandboxSpec,
     SessionLost,
 )
-from mcpgym_environments.python_sandbox.sessions.held import Counts, Held
-from mcpgym_environments.python_sandbox.sessions.keeper import CLOSED, MOST_READY, RECYCLED_AFTER, Keeper
+from mcpgym_environments.python_sandbox.sessions.generations import RECYCLED_AFTER
+from mcpgym_environments.python_sandbox.sessions.held import CLOSED, Counts, Held
+from mcpgym_environments.python_sandbox.sessions.keeper import MOST_READY, Keeper
 from mcpgym_environments.python_sandbox.sessions.session import SLACK_SECONDS, Counters, Session
 from mcpgym_environments.python_sandbox.sessions.turns import Turns
 
