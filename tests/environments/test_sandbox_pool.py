@@ -211,6 +211,18 @@ def test_a_back_end_that_is_old_is_replaced_and_closed_when_its_last_session_end
         until(lambda: 1 in world.closed)
 
 
+def test_what_is_kept_ready_of_an_old_back_end_goes_with_it() -> None:
+    world = World()
+    with pool_of(world, ready=2, recycled_after=2) as pool:
+        asyncio.run(pool.start())
+        until(lambda: ready(pool) == 2)
+        session = asyncio.run(pool.open())
+        until(lambda: pool.counts.starts == 2)
+        assert 1 not in world.closed
+        session.kill()  # the last that anybody has
+        until(lambda: 1 in world.closed)
+
+
 def test_a_cancelled_opening_leaves_its_session_to_the_next() -> None:
     world, go_on = World(), threading.Event()
     world.opening = lambda: go_on.wait(20) and None
