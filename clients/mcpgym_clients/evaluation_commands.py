@@ -152,7 +152,7 @@ def evaluate(
 ) -> None:
     """Evaluate a policy; write traces.jsonl and summary.json, print the table."""
     from mcpgym_clients.eval_options import AGENTS_AT_ONCE, DEFAULT_TASKS, LOOP, EvalOptions
-    from mcpgym_clients.evaluation import run
+    from mcpgym_clients.evaluating import run
     from mcpgym_clients.failures import UsageProblem
     from mcpgym_clients.run_file import going_on
 

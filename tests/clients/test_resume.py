@@ -287,7 +287,7 @@ def test_a_server_that_plays_another_configuration_ends_the_run(
     async def without_config(*arguments: Any) -> run_file.RunFile:
         return dataclasses.replace(await found(*arguments), config=None)
 
-    monkeypatch.setattr("mcpgym_clients.evaluation.describe", without_config)
+    monkeypatch.setattr("mcpgym_clients.evaluating.describe", without_config)
     code, _, err = command("eval", "--resume", "run")
     assert (code, "it is one with another configuration (test_tasks)" in err) == (1, True)
     assert len(read_traces(folder / "traces.jsonl")) == 3
