@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
 from random import Random
 from typing import Any
@@ -85,11 +86,23 @@ def test_every_thought_is_true_of_the_board_and_names_the_cell_that_is_played() 
     seen: Counter[str] = Counter()
     for cells in boards(random, 600):
         cell, said = ask(TicTacToe().teacher(0.5), cells, random)
-        kind = said.removeprefix("<think>").split()[0]
-        expected = "Win" if cell in completing(cells, "X") else "Block" if cell in completing(cells, "O") else "Take"
-        assert kind == expected
-        assert str(cell) in said
-        seen[kind] += 1
+        *told, verdict = re.fullmatch(
+            r"<think>(?:(Lines)\n((?:[XO.] [XO.] [XO.] \d ){8}))?([^\d]* \d)\.</think>\n?", said
+        ).groups()  # type: ignore[union-attr]
+        expected = (
+            "Win with" if cell in completing(cells, "X") else "Block" if cell in completing(cells, "O") else "Take"
+        )
+        assert verdict == f"{expected} {cell}"
+        seen[verdict.split()[0]] += 1
+        assert (told[0] is not None) == (max(cells.count("X"), cells.count("O")) > 1)
+        if told[0] is not None:
+            lines = [part.split() for part in re.findall(r". . . \d", told[1])]
+            assert sorted("".join(marks) for *marks, _ in lines) == sorted(
+                "".join(cells[int(c)] for c in line) for line in LINES
+            )
+            named = {int(cell) for *marks, cell in lines}
+            assert named - {9} == completing(cells, "X") | completing(cells, "O")
+            assert all((cell == "9") == (marks.count(".") != 1 or len(set(marks)) == 3) for *marks, cell in lines)
     assert min(seen[kind] for kind in ("Win", "Block", "Take")) > 20
 
 

@@ -5,11 +5,18 @@ free cell at once. Even at skill 1 it walks into every fork: whoever learns from
 first two rules of the game, and must find the rest alone. A move that looking ahead would not make has the weight 0:
 one learns from what follows it, not from it.
 
-Its thoughts are a few words, each of them true of the board that it sees::
+Its thoughts are a few words, each of them true of the board that it sees. Once a mark stands there twice, they begin
+with the board turned into its lines: columns, diagonals, rows, and after each the free cell that completes it for one
+of the two, or 9, which is no cell. They end with what comes of it::
+
+    Lines
+    X O . 9 X O . 9 . . . 9 X O . 9 . O . 9 X X . 2 O O . 5 . . . 9 Win with 2.
 
     Win with 6.     it completes a line there
     Block 6.        O would complete a line there
     Take 6.         neither
+
+A model that is to see all that in one step learns it slowly and forgets it soon; line by line it is copying.
 """
 
 from __future__ import annotations
@@ -23,12 +30,15 @@ from typing import TYPE_CHECKING
 from mcpgym import Message, ReferencePolicy
 from mcpgym.game_tree import LegalCall
 from mcpgym.messages import assistant, tool_call
-from mcpgym_environments.tic_tac_toe.engine import Board, legal_moves, play, result
+from mcpgym_environments.tic_tac_toe.engine import EMPTY, LINES, Board, cells_of, legal_moves, play, result
 from mcpgym_environments.tic_tac_toe.observation import last_board
 from mcpgym_environments.tic_tac_toe.reference import uniform
 
 if TYPE_CHECKING:
     from mcpgym_environments.tic_tac_toe.tree import Position
+
+NO_CELL = 9
+"""What stands for the cell that completes a line, where there is none."""
 
 
 @cache
@@ -50,10 +60,25 @@ def one_ply_moves(board: Board) -> tuple[int, ...]:
 
 
 def thought(board: Board, cell: int) -> str:
-    """What one move of looking ahead sees in ``cell``."""
-    if cell in wins(board):
-        return f"Win with {cell}."
-    return f"Block {cell}." if cell in blocks(board) else f"Take {cell}."
+    """What one move of looking ahead sees on the board, and in ``cell``."""
+    verdict = "Win with" if cell in wins(board) else "Block" if cell in blocks(board) else "Take"
+    return f"{_lines(board)}{verdict} {cell}."
+
+
+@cache
+def _lines(board: Board) -> str:
+    """The lines of a board and what completes them; nothing where no line can have two of a mark yet."""
+    if max(len(cells_of(board, "X")), len(cells_of(board, "O"))) < 2:
+        return ""
+    return "Lines\n" + "".join(f"{_line(board, line)} " for line in LINES[3:] + LINES[:3])
+
+
+def _line(board: Board, line: tuple[int, ...]) -> str:
+    """A line's marks, and the cell that completes it for one of the two: always one digit, so that all boards' lines
+    stand in the same places."""
+    marks = [board.cells[cell] for cell in line]
+    completed = marks.count(EMPTY) == 1 and len(set(marks)) == 2
+    return f"{' '.join(marks)} {line[marks.index(EMPTY)] if completed else NO_CELL}"
 
 
 def make_teacher(skill: float) -> ReferencePolicy:
