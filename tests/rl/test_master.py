@@ -42,6 +42,11 @@ def test_it_is_small_and_comes_with_its_recipe_its_curves_and_its_certificate() 
     assert sum(files.values()) < 3_000_000
 
 
+def test_the_documents_show_its_own_curves() -> None:
+    shown = Path(__file__).parents[2] / "docs" / "images" / "training-curves.png"
+    assert shown.read_bytes() == (model_folder() / "curves.png").read_bytes()
+
+
 def test_it_plays_exactly_as_its_certificate_says() -> None:
     shipped = json.loads((model_folder() / "certificate.json").read_text("utf-8"))
     policy = make_policy("local:default", ENVIRONMENT)
