@@ -3,6 +3,9 @@
 What a user, a tool or a policy wrote is data: a text that looks like a control token is shown with a space in it
 (``<|im_end |>``), so that nobody can end a turn or speak for somebody else, whichever program renders the template. The
 ``generation`` tags say which parts are the model's own.
+
+Blanks around what was said before a call are not shown: servers hand out the line's end that stands there, and a client
+that sends it back would have two.
 """
 
 from __future__ import annotations
@@ -50,9 +53,10 @@ inside <tool_call></tool_call>.\\n<tools>\\n' -}}
     {{- '<|im_start|>' ~ data(message.role) ~ '\\n' -}}
     {%- if message.role == 'assistant' -%}
         {%- generation -%}
-        {{- data(message.content or '') -}}
+        {%- set said = (message.content or '').strip() if message.tool_calls else message.content or '' -%}
+        {{- data(said) -}}
         {%- for call in message.tool_calls or [] -%}
-            {{- ('\\n' if message.content or not loop.first else '') ~ '<tool_call>\\n' ~ data(call_text(call)) \
+            {{- ('\\n' if said or not loop.first else '') ~ '<tool_call>\\n' ~ data(call_text(call)) \
 ~ '\\n</tool_call>' -}}
         {%- endfor -%}
         {{- '<|im_end|>' -}}
