@@ -80,7 +80,8 @@ def build(made: Plan, tree: str, old: str = "") -> None:
         os.makedirs(f"{tree}/{place}", 0o755, exist_ok=True)
     for place, source in made.copies.items():
         shutil.copyfile(f"{old}{source}", f"{tree}/{place}")
-        _shed_symbols(f"{tree}/{place}")
+        if _is_binary(place):
+            _shed_symbols(f"{tree}/{place}")
         facts = os.stat(f"{old}{source}")
         os.utime(f"{tree}/{place}", ns=(_FAR, facts.st_mtime_ns))  # compiled files name this time
         os.chmod(f"{tree}/{place}", 0o555 if place.startswith("usr/bin/") or ".so" in place else 0o444)
@@ -161,8 +162,7 @@ def _add_libraries(made: Plan) -> None:
     if os.path.dirname(loader) not in ("/lib", "/lib64", "/usr/lib", "/usr/lib64"):
         made.links[loader.lstrip("/")] = f"/usr/lib/{os.path.basename(loader)}"
     have = {os.path.basename(place) for place in made.copies}
-    binaries = [executable, *(source for place, source in made.copies.items() if ".so" in os.path.basename(place))]
-    for binary in binaries:
+    for binary in [source for place, source in made.copies.items() if _is_binary(place)]:
         needed = needed if binary == executable else _needs(binary)[1]
         if not have.issuperset(needed):
             for name, path in _resolve(loader, binary):
@@ -173,6 +173,11 @@ def _add_libraries(made: Plan) -> None:
         beside = os.path.join(os.path.dirname(made.copies[place]), "libgcc_s.so.1")
         if "libgcc_s.so.1" not in have and os.path.exists(beside):
             made.copies["usr/lib/libgcc_s.so.1"] = os.path.realpath(beside)  # loaded when a thread ends
+
+
+def _is_binary(place: str) -> bool:
+    """Whether what lies there is an ELF file, by its name: to look into each would open a few thousand."""
+    return place == PYTHON or ".so" in os.path.basename(place)
 
 
 def _resolve(loader: str, binary: str) -> Iterable[tuple[str, str]]:
@@ -189,8 +194,6 @@ def _resolve(loader: str, binary: str) -> Iterable[tuple[str, str]]:
 
 def _shed_symbols(path: str) -> None:
     """Cut off what no loader reads: a binary's symbols for debuggers, behind all its segments. A tree is memory."""
-    if ".so" not in os.path.basename(path) and not path.endswith(PYTHON):
-        return
     with open(path, "r+b") as file:
         segments = list(_segments(file))
         if segments:
