@@ -229,6 +229,7 @@ adding.add("some-package", None, replace=False, anyway=False, as_json=False)
 """
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_a_killed_add_leaves_nothing_and_two_at_once_wait_for_each_other(data: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", ADDING.replace("WAIT", "1.5")], stdout=subprocess.PIPE, env={**os.environ}

@@ -205,6 +205,7 @@ def test_a_turn_with_too_many_calls_ends_the_episode_unsolved() -> None:
     assert text.startswith("you have made 3 calls since the user spoke")
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_costly_calls_are_refused_at_once_and_nobody_elses_arithmetic_changes() -> None:
     index = next(i for i, row in enumerate(ROWS) if {*row.apis} == {"MathAPI", "GorillaFileSystem"})
     calls: list[tuple[str, dict[str, Any]]] = [
@@ -254,6 +255,7 @@ def test_a_file_system_that_doubles_with_every_copy_ends_the_episode_before_it_c
     assert total == 0.0
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_whatever_is_called_is_answered_and_ends_soon() -> None:
     random = Random(5)
     names = ["a", "b", "..", ".", "/", "", "a/b", "~"]

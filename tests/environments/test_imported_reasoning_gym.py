@@ -138,6 +138,7 @@ EVIL = [
 
 
 @pytest.mark.parametrize("module", [*safe.LITERAL, *safe.PARSED, *safe.SYMPY])
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_no_scorer_runs_what_a_policy_writes(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if module.endswith("polynomial_multiplication"):
         monkeypatch.setenv("PYTHONHASHSEED", "0")
@@ -161,6 +162,7 @@ def test_no_scorer_runs_what_a_policy_writes(module: str, tmp_path: Path, monkey
         ("pool_matrix", "\n"),
     ],
 )
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_no_answer_keeps_a_scorer_busy_or_makes_it_say_much(
     dataset: str, answer: str, recwarn: pytest.WarningsRecorder
 ) -> None:

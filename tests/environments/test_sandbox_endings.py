@@ -59,6 +59,7 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the fork server is of Linux")
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_an_interpreter_that_exits_does_not_wait_for_a_fork_server_that_starts() -> None:
     started = time.monotonic()
     done = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=50, check=False)

@@ -184,6 +184,7 @@ def test_threads_that_open_at_once_build_it_once(tmp_path: Path) -> None:
     assert ([library.pages for library in opened], corpus.reads) == ([100] * 6, 1)
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_opening_takes_milliseconds(tmp_path: Path) -> None:
     corpus = ToyCorpus(many(100))
     open_library(corpus, folder=tmp_path).close()

@@ -213,6 +213,7 @@ def test_no_text_is_an_error(towns: Library, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["word " * 50_000, "a" * 100_000, '"' * 10_000, "NOT " * 9_999, "p1.1" * 9_999, "é" * 9_999]
 )
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_a_huge_query_takes_no_time(towns: Library, text: str) -> None:
     started = time.process_time()
     towns.search(text)

@@ -181,6 +181,7 @@ def test_a_class_can_be_named_without_a_package(monkeypatch, tmp_path):
             environment_class(wrong)
 
 
+@pytest.mark.flaky(reruns=1)  # it measures time
 def test_an_unknown_name_of_a_megabyte_is_refused_at_once_and_not_repeated():
     started = time.process_time()
     message = str(UnknownNameError("task", "train-" * 200_000, [f"train-{i}" for i in range(20)]))
