@@ -109,6 +109,18 @@ def test_an_unscored_rollout_neither_has_turns_nor_moves_a_baseline() -> None:
     assert turn_advantages(traces, [1.0, None, 0.0], [0, 0, 0]) == [[1.0], None, [-1.0]]
 
 
+def test_a_turn_to_which_too_few_others_came_has_no_advantage() -> None:
+    came = [(4, "O 0"), (4, "O 0"), (4, "O 0"), (1, "O 4")]
+    traces = [trace(first, (cell, "over")) for first, cell in zip(came, (8, 2, 2, 7), strict=True)]
+    rewards, groups = [1.0, 0.0, 0.5, 0.0], [0, 0, 0, 0]
+    whole = turn_advantages(traces, rewards, groups)
+    for least, second in ((1, 3), (2, 3), (3, 0)):  # after 4 and O 0 each of three has two others, after 1 it has none
+        made = turn_advantages(traces, rewards, groups, least=least)
+        kept = [turns if place < second else [turns[0], 0.0] for place, turns in enumerate(whole) if turns]
+        assert made == kept
+    assert turn_advantages(traces, rewards, groups, least=4) == [[0.0, 0.0]] * 4
+
+
 @given(st.lists(st.sampled_from([0.1, 0.3, 0.7]), min_size=2, max_size=8), st.floats(0, 3))
 def test_equal_rewards_give_exactly_zero_at_every_turn(rewards: list[float], prior: float) -> None:
     traces = [trace((place % 3, "a"), (place % 2, "b"), (4, "c")) for place in range(len(rewards))]

@@ -215,6 +215,19 @@ def test_tokens_below_the_entropy_threshold_get_no_bonus() -> None:
     assert gradients[1] == 0
 
 
+def test_the_form_is_held_by_less_entropy_where_there_is_next_to_none_and_nowhere_else() -> None:
+    batch = make_batch([LONGER], [0.0], temperature=1.0, keep_without_signal=True)
+    before, after = [], []
+    for form, threshold in ((1.0, 99.0), (1.0, 0.0), (0.0, 99.0)):
+        model = tiny()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        rl = Rl(entropy=0.0, form=form, entropy_threshold=threshold)
+        before.append(update(model, None, optimizer, batch, rl).entropy)
+        after.append(update(model, None, optimizer, batch, rl).entropy)
+    assert after[0] < before[0]
+    assert after[1:] == before[1:]
+
+
 def test_the_entropy_bonus_answers_to_how_far_a_batch_is_below_its_target() -> None:
     rl = Rl(entropy=0.01, entropy_target=(0.2, 0.1), steps=101)
     weights = [entropy_weight(rl, 0, entropy) for entropy in (0.0, 0.1, 0.15, 0.2, 9.0)]

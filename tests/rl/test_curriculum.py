@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import math
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 
@@ -9,8 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpgym.messages import assistant
-from mcpgym_rl.policy import Tokens, Turn
+from mcpgym.messages import Message, assistant, tool_call
+from mcpgym.registry import load_environment
+from mcpgym_environments.tic_tac_toe.observation import last_board
+from mcpgym_rl.certificate import certify
+from mcpgym_rl.policy import EpisodeContext, Tokens, Turn
 from mcpgym_rl.run import EpisodeSpec
 from mcpgym_rl.training.curriculum import KnownLine, Lines, Plan, groups_for, last_turn, plan_batch
 from mcpgym_rl.training.recipe import Curriculum, LineGroups, Rl
@@ -50,7 +57,7 @@ def test_ordinary_groups_walk_through_the_split_and_begin_again_at_its_end() -> 
     indices = []
     for step in range(3):
         made = plan(Rl(groups=4, group_size=2), size=10, step=step, lines=Lines())
-        assert made.kinds == {"open": 0, "weak": 0, "ordinary": 4}
+        assert made.kinds == {"open": 0, "weak": 0, "unsure": 0, "ordinary": 4}
         indices += [spec.index for spec in made.specs if spec.repeat == 0]
     assert indices == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
 
@@ -73,12 +80,17 @@ def test_seeds_differ_between_groups_steps_and_runs() -> None:
 
 def test_a_game_without_a_tree_has_ordinary_groups_alone() -> None:
     made = plan_batch(Rl(groups=8, group_size=2, curriculum=SHARES), "game", {}, 100, 0, 0, LINES)
-    assert made.kinds == {"open": 0, "weak": 0, "ordinary": 8}
+    assert made.kinds == {"open": 0, "weak": 0, "unsure": 0, "ordinary": 8}
 
 
 def test_lines_get_the_shares_the_recipe_gives_them_each_as_often_as_another() -> None:
     made = plan(Rl(groups=20, group_size=2, curriculum=SHARES))
-    assert made.kinds == {"open": 6, "weak": 5, "ordinary": 9}  # no more than two groups for each open line
+    assert made.kinds == {
+        "open": 6,
+        "weak": 5,
+        "unsure": 0,
+        "ordinary": 9,
+    }  # no more than two groups for each open line
     tasks = Counter((spec.task or "- -").split()[1] for spec in made.specs if spec.repeat == 0)
     assert tasks["lost-a"] == tasks["lost-b"] == tasks["lost-c"] == 2
     assert tasks["weak-a"] + tasks["weak-b"] == 5
@@ -134,3 +146,70 @@ def test_at_a_missed_win_the_opponent_is_perfect_and_the_missing_turn_is_chosen_
 def test_the_ids_of_a_given_turn_are_its_own_alone() -> None:
     tokens = Tokens([5, 6, 7, 1, 9, 9, 2, 3], [False, False, True, True, False, False, True, True], [0.0] * 8)
     assert list(last_turn(tokens).ids) == [2, 3]
+
+
+def test_what_the_policy_is_not_sure_of_comes_the_more_often_and_begins_at_that_turn() -> None:
+    sure, unsure = (KnownLine("first", (name, "1"), line(name).turns, cost) for name, cost in (("s", 0.1), ("u", 0.9)))
+    rl = Rl(groups=400, group_size=2, curriculum=Curriculum(open_share=0, weak_share=0, unsure_share=0.5))
+    made = plan(rl, lines=Lines([], [], [sure, unsure]))
+    assert made.kinds == {"open": 0, "weak": 0, "unsure": 200, "ordinary": 200}
+    begun = [spec for spec in made.specs if spec.task and not spec.repeat]
+    names = Counter((spec.task or "").split()[1] for spec in begun)
+    assert 0 < names["s"] < names["u"] / 5
+    assert {len(spec.given) for spec in begun} == {3}
+    assert {spec.temperatures for spec in begun} == {()}
+    certain = KnownLine("first", ("s", "1"), line("s").turns, 0.0)
+    assert plan(rl, lines=Lines([], [], [certain])).kinds["ordinary"] == 400
+
+
+class Clumsy:
+    """It plays the first free cell, and in some positions, the same ones each time, a cell that is taken first."""
+
+    name = "clumsy"
+    deterministic = True
+
+    def begin(self, context: EpisodeContext) -> Clumsy:
+        return self
+
+    def fork(self) -> Clumsy:
+        return self
+
+    async def act(self, messages: Sequence[Message]) -> Turn:
+        board = last_board(messages)
+        refused = messages[-1]["role"] == "tool" and bool(messages[-1].get("is_error"))
+        taken = next((cell for cell in range(9) if board.cells[cell] != "."), None)
+        wrong = taken is not None and not refused and zlib.crc32(board.cells.encode()) % 5 == 0
+        cell = taken if wrong else board.cells.index(".")
+        call = tool_call(f"call_{len(messages)}", "play", json.dumps({"position": cell}))
+        tokens = Tokens([1, 2, 3], [False, True, True], [0.0, -0.25, -0.5 if wrong else 0.0])
+        return Turn(assistant("", [call]), tokens=tokens)
+
+    async def aclose(self) -> None: ...
+
+
+def test_a_certificate_tells_where_games_were_given_away_and_calls_refused() -> None:
+    environment = load_environment("tic-tac-toe")
+    found = asyncio.run(certify(Clumsy(), environment))
+    lines = Lines()
+    lines.learn(found)
+    faults = {(point.seat, point.acts) for point in found.faults}
+    lost = [each for each in found.lines if each.outcome == "loss"]
+    assert len(lost) > len({(each.seat, each.acts) for each in lines.open}) > 20
+    for each in lost:  # tic-tac-toe is a draw: every lost line has a decision that gave it away, or was refused
+        assert any((each.seat, each.acts[:count]) in faults for count in range(len(each.acts) + 1))
+    assert [(each.seat, each.acts) for each in lines.open] == [(point.seat, point.acts) for point in found.faults]
+    refused = [each for each in lines.open if _refused(each)]
+    assert len(refused) > 10
+    assert len({id(turn) for each in lines.all for turn in each.turns}) >= len(lines.all)
+    decisions = found.certificate["decisions"]
+    assert len(lines.all) == len(found.faults) + len(found.weak) + len(found.right) == decisions
+    assert {round(each.cost, 9) for each in lines.all} == {round(-math.expm1(x), 9) for x in (-0.25, -0.75)}
+    again = Lines(lines.open[:3])
+    again.learn(found)
+    assert [each.survived for each in again.open[:4]] == [1, 1, 1, 0]
+
+
+def _refused(known: KnownLine) -> bool:
+    """Whether the last turn of a line of Clumsy's named a taken cell: it says so by its chances."""
+    tokens = known.turns[-1].tokens
+    return tokens is not None and tokens.logprobs[-1] == -0.5

@@ -13,12 +13,13 @@ import torch
 from mcpgym.control import LocalControl
 from mcpgym.episodes import Episodes
 from mcpgym.registry import load_environment
-from mcpgym_rl.certificate import certify
+from mcpgym_rl.certificate import Certification, certify
 from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.packaged import MODELS, packaged_file
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.training.metrics import read_metrics
 from mcpgym_rl.training.models import load_model
+from mcpgym_rl.training.pipeline import Pipeline
 from mcpgym_rl.training.recipe import ModelSection, make_recipe
 from mcpgym_rl.training.trainer import Setup, Trainer
 
@@ -88,6 +89,64 @@ def test_a_step_of_training_begins_in_its_lines_and_learns_only_its_own_turns(tm
         assert trace.tokens.ids[: len(given)] == given
     first, last = read_metrics(tmp_path)
     assert first["log_ratio"] < 1e-3  # what is sampled mid-line is what is trained, given turns and all
-    assert first["groups"] == {"open": 0, "weak": 6, "ordinary": 2}
+    assert first["groups"] == {"open": 0, "weak": 6, "unsure": 0, "ordinary": 2}
     assert first["certificate"]["lost_lines"] == 0
     assert last["certificate"]["lines"] > 0
+
+
+def run_with(certificates: list[tuple[int, float]], folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """A run that is told of these lost lines and wins, one after the other; its state, and its weights at each."""
+    section = {"every": 1, "win": 1.0, "slack": 1.0}
+    rl = {"steps": len(certificates) - 1, "groups": 2, "group_size": 4, "average": 0.5, "train_without_signal": True}
+    recipe = make_recipe({"environment": "tic-tac-toe", "rl": {**rl, "certify": section}})
+    model, chat = load_model(model_folder(), ModelSection())
+    lane = ControlLane(LocalControl(Episodes({ENVIRONMENT.name: ENVIRONMENT})))
+    trainer = Trainer(Setup(recipe, model, chat, ENVIRONMENT, lane, folder))
+    told, weights = iter(certificates), []
+
+    async def certified(*_: Any) -> Certification:
+        lost, win = next(told)
+        weights.append([value.clone() for value in trainer.averaged.parameters()])
+        numbers = {"lines": 9, "lost_lines": lost, "unfinished_lines": 0, "invalid_moves": 0}
+        made = {**numbers, "versus_random": {"win": win}, "optimum": {"win": 0.9556}}
+        return Certification(made, [], [], [], [])
+
+    monkeypatch.setattr("mcpgym_rl.training.trainer.certify", certified)
+    return asyncio.run(trainer.train()), [
+        place for place, values in enumerate(weights) if all(map(torch.equal, values, trainer.averaged.parameters()))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("certificates", "best"),
+    [
+        ([(3, 0.90), (0, 0.91), (1, 0.95)], 1),  # no gain in wins makes up for a lost line
+        ([(1, 0.95), (0, 0.90), (1, 0.95)], 1),  # not even where the run would go back by its cost
+        ([(2, 0.90), (1, 0.90), (1, 0.91)], 2),  # while lines are lost, the cost decides
+        ([(0, 0.90), (0, 0.90), (0, 0.89)], 1),  # between two alike, the one that was trained longer
+    ],
+)
+def test_the_best_state_is_the_one_that_loses_nothing_and_then_wins_most(
+    certificates: list[tuple[int, float]], best: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, kept = run_with(certificates, tmp_path, monkeypatch)
+    assert (state.certificate["lost_lines"], state.certificate["versus_random"]["win"]) == certificates[best]
+    assert kept == [best]
+
+
+def test_after_a_certificate_only_the_stages_that_go_beyond_it_come_and_it_stays_reached(tmp_path: Path) -> None:
+    stage = {"steps": 1, "groups": 2, "group_size": 4, "learning_rate": 1e-6}
+    recipe = make_recipe(
+        {
+            "environment": "tic-tac-toe",
+            "model": {"path": str(model_folder())},
+            "rl": {**stage, "certify": {"win": 0.9}},
+            "then": [stage, {**stage, "further": True, "certify": {"win": 1.0}}],
+        }
+    )
+    outcome = Pipeline(recipe, tmp_path / "run").run()
+    assert {path.name for path in (tmp_path / "run").glob("rl*")} == {"rl", "rl-3"}
+    assert len(read_metrics(tmp_path / "run" / "rl-3")) >= 1
+    assert outcome.finished == "certified"
+    assert outcome.certificate is not None
+    assert outcome.certificate["lost_lines"] == 0

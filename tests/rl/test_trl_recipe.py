@@ -12,7 +12,8 @@ from mcpgym_rl.trl.recipe import CANNOT, fitted, make_trl_recipe
 from mcpgym_rl.trl.settings import INSTEAD, sizes
 
 OTHER: dict[str, Any] = {
-    "cpu_seconds": 60.0, "signal_groups": 4.0, "max_groups": 9, "advantage": "turn", "prior": 0.5, "hot_min_p": 0.1,
+    "cpu_seconds": 60.0, "signal_groups": 4.0, "max_groups": 9, "advantage": "turn", "prior": 0.5, "least_others": 2,
+    "hot_min_p": 0.1, "form": 0.1, "further": True,
     "entropy_target": [0.2, 0.1], "entropy_threshold": 0.1, "average": 0.9, "train_without_signal": False,
     "overlap": True, "micro_batch_tokens": 100, "curriculum": {"open_share": 0.1}, "certify": {"every": 3},
 }  # fmt: skip

@@ -40,11 +40,11 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class WeakPoint:
-    """A decision that gave chances away without giving the game away: the policy's seat, the moves of both before it,
-    the policy's turns up to and with it, and its cost: the win rate against random play that is lost by it.
+class Choice:
+    """A decision: the policy's seat, the moves of both before it, and the policy's turns up to and with it.
 
-    ``missed_win`` says that a win could have been forced before it and not after it.
+    ``cost`` is the win rate against random play that is lost by it (negative where it took a risk), ``missed_win``
+    whether a win could have been forced before it and not after it.
     """
 
     seat: str
@@ -56,12 +56,15 @@ class WeakPoint:
 
 @dataclass(frozen=True, slots=True)
 class Certification:
-    """What came of it: ``certificate`` as it stands in ``certificate.json``, every line that was played, and the
-    decisions that cost wins, the costliest first."""
+    """What came of it: ``certificate`` as it stands in ``certificate.json``, every line that was played, and every
+    decision: ``faults`` gave away a game that could not be lost, or had a call that was refused; ``weak`` ones cost
+    wins, the costliest first; the others were ``right``."""
 
     certificate: dict[str, Any]
     lines: list[Line]
-    weak: list[WeakPoint]
+    faults: list[Choice]
+    weak: list[Choice]
+    right: list[Choice]
 
     @property
     def certified(self) -> bool:
@@ -119,18 +122,34 @@ async def certify(
         await work.aclose()
     played = Played(policy, environment, rules, values, work.lines, work.decisions, seed, twice)
     weighed = weigh(played)
-    return Certification(report(played, weighed), work.lines, [*map(_weak, filter(_costs_wins, weighed))])
+    return Certification(report(played, weighed), work.lines, *_choices(work.decisions, weighed))
 
 
-def _costs_wins(item: Weighed) -> bool:
-    return not item.blunder and item.regret > 0 and item.decision.turn is not None
+def _choices(decisions: Sequence[Decision], weighed: Sequence[Weighed]) -> tuple[list[Choice], ...]:
+    """Those that gave the game away or were refused, those that cost wins, and the others."""
+    wrong = {id(item.decision): item for item in weighed}
+    faults, weak, right = list[Choice](), list[Choice](), list[Choice]()
+    for decision in (*(item.decision for item in weighed), *(each for each in decisions if id(each) not in wrong)):
+        if decision.turn is None:
+            continue
+        item = wrong.get(id(decision))
+        refused = any(after.invalid_moves > decision.point.invalid_moves for after in decision.after)
+        if refused or (item is not None and item.blunder):
+            faults.append(_choice(decision, item))
+        elif item is not None and item.regret > 0:
+            weak.append(_choice(decision, item))
+        else:
+            right.append(_choice(decision, item))
+    return faults, weak, right
 
 
-def _weak(item: Weighed) -> WeakPoint:
-    point, turn = item.decision.point, item.decision.turn
+def _choice(decision: Decision, item: Weighed | None) -> Choice:
+    point, turn = decision.point, decision.turn
     assert turn is not None
-    missed = item.before.guaranteed > item.after.guaranteed
-    return WeakPoint(point.seat, point.acts, (*point.turns, turn), float(item.regret * item.reached), missed)
+    known = (point.seat, point.acts, (*point.turns, turn))
+    if item is None:
+        return Choice(*known, 0.0, False)
+    return Choice(*known, float(item.regret * item.reached), item.before.guaranteed > item.after.guaranteed)
 
 
 def _contexts(environment: Environment[Any, Any, Any], seed: int | None, twice: bool) -> list[EpisodeContext]:

@@ -35,7 +35,12 @@ def group_advantages(
 
 
 def turn_advantages(
-    traces: Sequence[Trace], rewards: Sequence[float | None], groups: Sequence[Hashable], *, prior: float = 1.0
+    traces: Sequence[Trace],
+    rewards: Sequence[float | None],
+    groups: Sequence[Hashable],
+    *,
+    prior: float = 1.0,
+    least: int = 0,
 ) -> list[list[float] | None]:
     """For each rollout, the advantage of each turn that it sampled: its reward less the value of where the turn began.
 
@@ -43,7 +48,8 @@ def turn_advantages(
     behind them (their thoughts may differ), n of them with the mean m. The further into a rollout, the fewer there are,
     so the estimate leans on that of the turn before: v_t = (n m + prior v_{t-1}) / (n + prior). At the first turn it
     is the mean of all others (leave-one-out: RLOO, arXiv 2402.14740). VinePPO (arXiv 2410.01679) samples such
-    estimates on purpose; a group that plays one task has them already. A group whose rewards are equal gives 0.
+    estimates on purpose; a group that plays one task has them already. A group whose rewards are equal gives 0, and so
+    does a turn to which fewer than ``least`` others came: what is left of it is mostly noise.
     """
     histories = [_histories(trace) for trace in traces]
     seen: dict[Hashable, list[float]] = defaultdict(list)
@@ -60,11 +66,11 @@ def turn_advantages(
         elif len(in_group[group]) == 1:
             made.append([0.0] * len(history))
         else:
-            made.append(_along(reward, [seen[group, state] for state in history], prior))
+            made.append(_along(reward, [seen[group, state] for state in history], prior, least))
     return made
 
 
-def _along(reward: float, seen: Sequence[Sequence[float]], prior: float) -> list[float]:
+def _along(reward: float, seen: Sequence[Sequence[float]], prior: float, least: int) -> list[float]:
     """The advantages of one rollout's turns; ``seen`` are the rewards of all that came to each of them, itself too."""
     turns: list[float] = []
     value: float | None = None
@@ -75,7 +81,7 @@ def _along(reward: float, seen: Sequence[Sequence[float]], prior: float) -> list
             value = (total + prior * value) / (others + prior) if others + prior else value
         elif others:
             value = total / others
-        turns.append(0.0 if value is None else reward - value)
+        turns.append(0.0 if value is None or others < least else reward - value)
     return turns
 
 

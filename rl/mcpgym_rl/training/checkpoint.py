@@ -16,7 +16,7 @@ from mcpgym_rl.training.curriculum import KnownLine, Lines
 from mcpgym_rl.training.guards import Watch
 
 FILE = "checkpoint.pt"
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,9 @@ class Snapshot:
     optimizer: dict[str, Any]
 
 
+KINDS = [each.name for each in fields(Lines)]
+
+
 @dataclass(slots=True)
 class State:
     """Where a run stands between two steps.
@@ -35,7 +38,8 @@ class State:
     ``step`` is the next one, ``rate_scale`` what the learning rate is multiplied with, ``signal`` the share of groups
     whose rewards differ, averaged over the last steps, ``tasks`` how many ordinary tasks have been played,
     ``cpu_seconds`` the CPU time so far. ``accepted`` is the cost of the certificate that the run would go back to,
-    ``best`` the least of all (None before the first), ``certificate`` the one with it.
+    ``best`` that of the best one (None before the first), ``certificate`` the one with it, ``safe`` whether it loses no
+    more than is allowed.
     """
 
     step: int = 0
@@ -45,6 +49,7 @@ class State:
     cpu_seconds: float = 0.0
     accepted: float | None = None
     best: float | None = None
+    safe: bool = False
     certificate: dict[str, Any] | None = None
     lines: Lines = field(default_factory=Lines)
     watch: Watch = field(default_factory=Watch)
@@ -110,7 +115,7 @@ def load(path: Path, recipe: str) -> tuple[State, Snapshot, Snapshot | None, Sna
             "(recipe.json beside it), or start in another folder"
         )
     raw = data["state"]
-    lines = Lines(*(list(map(_line, raw["lines"][kind])) for kind in ("open", "weak")))
+    lines = Lines(*(list(map(_line, raw["lines"][kind])) for kind in KINDS))
     state = State(**{**raw, "lines": lines, "watch": Watch(**raw["watch"])})
     accepted, best = (None if data[name] is None else Snapshot(**data[name]) for name in ("accepted", "best"))
     return state, Snapshot(**data["now"]), accepted, best
@@ -138,7 +143,7 @@ def _copy(value: Any) -> Any:
 
 
 def _plain_lines(lines: Lines) -> dict[str, list[dict[str, Any]]]:
-    return {"open": list(map(_plain_line, lines.open)), "weak": list(map(_plain_line, lines.weak))}
+    return {kind: list(map(_plain_line, getattr(lines, kind))) for kind in KINDS}
 
 
 def _plain_line(line: KnownLine) -> dict[str, Any]:

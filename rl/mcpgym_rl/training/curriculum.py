@@ -3,7 +3,8 @@
 Ordinary groups take the split's tasks one after the other, so a batch spans whatever the environment spreads over
 consecutive tasks (for games, the opponents' strength). Once there is a certificate, some groups begin in its lines:
 the opponent steers into a line that the greedy policy lost, and the policy's own earlier turns are given up to the
-point from which it chooses anew. That is fair play: the opponent is an adversary, and every move is the policy's own.
+point from which it chooses anew: mostly the decision that gave the game away. That is fair play: the opponent is an
+adversary, and every move is the policy's own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from random import Random
 from typing import Any
 
 from mcpgym.tasks import derive_seed
-from mcpgym_rl.certificate import Certification
+from mcpgym_rl.certificate import Certification, Choice
 from mcpgym_rl.policy import Tokens, Turn
 from mcpgym_rl.run import EpisodeSpec
 from mcpgym_rl.training.recipe import LineGroups, Rl
@@ -48,32 +49,43 @@ class KnownLine:
 
 @dataclass(slots=True)
 class Lines:
-    """What the last certificate left to learn: open lines (lost, unfinished, or with an invalid move), and weak ones,
-    which end with a decision that cost wins."""
+    """What the last certificate left to learn: open lines, weak ones, and those of which the policy is not sure.
+
+    Open are those that end with a decision that gave the game away or was refused, however many lines were lost by it,
+    and whole those that were lost or left unfinished without one. Weak ones end with a decision that cost wins, and
+    ``all`` with any; there the cost is the chance that the policy, sampled, says something else.
+    """
 
     open: list[KnownLine] = field(default_factory=list)
     weak: list[KnownLine] = field(default_factory=list)
+    all: list[KnownLine] = field(default_factory=list)
 
     def learn(self, found: Certification) -> None:
         """Take over the lines of a new certificate."""
-        before = _survived(self.open)
-        weak = _survived(self.weak)
-        self.open = []
+        before, weak = _survived(self.open), _survived(self.weak)
+        faults = {(point.seat, point.acts) for point in found.faults}
+        self.open = [_known(point, before) for point in found.faults]
         for line in found.lines:
-            if line.outcome in ("loss", None) or line.invalid_moves:
+            begun = (line.acts[:count] for count in range(len(line.acts) + 1))
+            if line.outcome in ("loss", None) and not any((line.seat, acts) in faults for acts in begun):
                 survived = before.get((line.seat, line.acts), -1) + 1
                 self.open.append(KnownLine(line.seat, line.acts, _own(line.turns), survived=survived))
-        self.weak = [
-            KnownLine(
-                point.seat,
-                point.acts,
-                _own(point.turns),
-                point.cost,
-                point.missed_win,
-                weak.get((point.seat, point.acts), -1) + 1,
-            )
-            for point in found.weak
+        self.weak = [_known(point, weak) for point in found.weak]
+        self.all = [
+            KnownLine(point.seat, point.acts, _own(point.turns), _doubt(point.turns[-1]))
+            for point in (*found.faults, *found.weak, *found.right)
         ]
+
+
+def _doubt(turn: Turn) -> float:
+    """The chance that the policy, sampled at temperature 1, says something else than this turn, which it says greedily;
+    1 where it does not state its chances."""
+    return 1.0 if turn.tokens is None else -math.expm1(math.fsum(last_turn(turn.tokens).logprobs))
+
+
+def _known(point: Choice, before: Mapping[tuple[str, tuple[str, ...]], int]) -> KnownLine:
+    survived = before.get((point.seat, point.acts), -1) + 1
+    return KnownLine(point.seat, point.acts, _own(point.turns), point.cost, point.missed_win, survived)
 
 
 def _survived(lines: Sequence[KnownLine]) -> dict[tuple[str, tuple[str, ...]], int]:
@@ -118,7 +130,7 @@ def plan_batch(
     first_task = step * groups if first_task is None else first_task
     random = Random(derive_seed("batch", seed, step))
     curriculum = rl.curriculum
-    opened = weak = 0
+    opened = weak = unsure = 0
     firsts: list[EpisodeSpec] = []
     if line_task is not None:
         most = round(groups * curriculum.open_share)
@@ -127,18 +139,23 @@ def plan_batch(
         chosen = [(curriculum.open, line) for line in _spread(lines.open, opened, random)]
         costs = [line.cost * (curriculum.missed_win_weight if line.missed_win else 1.0) for line in lines.weak]
         chosen += [(curriculum.weak, line) for line in (random.choices(lines.weak, costs, k=weak) if weak else ())]
+        doubts = [line.cost for line in lines.all]
+        unsure = round(groups * curriculum.unsure_share) if any(doubts) else 0
+        chosen += [
+            (curriculum.unsure, line) for line in (random.choices(lines.all, doubts, k=unsure) if unsure else ())
+        ]
         for kind, line in chosen:
             others = [other.acts for other in lines.open if other.seat == line.seat] if kind is curriculum.open else []
             others = random.sample(others, min(OTHERS, len(others)))
             firsts.append(_line_spec(kind, line, others, line_task, environment, config, random))
-    ordinary = groups - opened - weak
+    ordinary = groups - opened - weak - unsure
     for place in range(ordinary):
         index = (first_task + place) % size
         seed_here = _episode_seed(random)
         firsts.append(EpisodeSpec(environment, split=rl.split, index=index, seed=seed_here, config=config))
     specs = [replace(first, repeat=repeat) for first in firsts for repeat in range(rl.group_size)]
     members = [group for group in range(len(firsts)) for _ in range(rl.group_size)]
-    return Plan(specs, members, {"open": opened, "weak": weak, "ordinary": ordinary})
+    return Plan(specs, members, {"open": opened, "weak": weak, "unsure": unsure, "ordinary": ordinary})
 
 
 def groups_for(rl: Rl, signal: float) -> int:

@@ -90,12 +90,12 @@ class Pipeline:
         source = self.folder / ("warmed-up" if self.recipe.warm_up else "initial")
         finished, certificate = "warm-up", None
         for number, rl in enumerate(filter(None, (self.recipe.rl, *self.recipe.then)), 1):
+            if finished == "certified" and not rl.further:
+                continue
             stage = "rl" if number == 1 else f"rl-{number}"
             state = self._reinforce(stage, rl, source)
-            finished, certificate = state.finished or "", state.certificate
-            source = self.folder / stage / "model"
-            if finished == "certified":
-                break
+            certificate, source = state.certificate, self.folder / stage / "model"
+            finished = finished if finished == "certified" else state.finished or ""
         self._publish(source)
         if certificate is not None:
             certificate = self._certified()

@@ -105,8 +105,13 @@ class Curriculum(Section):
     missed_win_weight: float = Field(default=3.0, gt=0)
     """How much more often than others of the same cost those decisions come at which a win could have been forced.
     Their opponent plays perfectly from there, so that missing it again is sure to show."""
+    unsure_share: float = Field(default=0.0, ge=0, le=1)
+    """The share of groups that begin at any decision of it, the more often the less sure the policy is there: what it
+    does right only just is lost again, unless it comes back too."""
     open: LineGroups = LineGroups()
     """How groups begin in open lines."""
+    unsure: LineGroups = LineGroups(turns_back=(1,), hot_share=0.0, perfect_share=0.4, random_moves=(0.0, 1.0))
+    """How they begin at decisions of which the policy is not sure: the last turn of such a line."""
     weak: LineGroups = LineGroups(
         turns_back=(4, 1),
         temperature=1.15,
@@ -119,8 +124,9 @@ class Curriculum(Section):
 
     @model_validator(mode="after")
     def _room(self) -> Self:
-        if self.open_share + self.weak_share > 1:
-            raise ValueError(f"open_share + weak_share is {self.open_share + self.weak_share:g}: more than there are")
+        shares = self.open_share + self.weak_share + self.unsure_share
+        if shares > 1 + 1e-9:
+            raise ValueError(f"open_share + weak_share + unsure_share is {shares:g}: more than there are")
         return self
 
 
@@ -196,6 +202,9 @@ class Rl(Section):
     """Whether a rollout's advantage is divided by the standard deviation of its group."""
     prior: float = Field(default=1.0, ge=0)
     """How much a turn's baseline leans on that of the turn before, in rollouts."""
+    least_others: int = Field(default=0, ge=0)
+    """A turn to which fewer of the group's other rollouts came has the advantage 0: against one or two its outcome says
+    little about it. Turns that no group begins with are then hardly learnt, so the curriculum must begin in them."""
     updates: int = Field(default=1, gt=0)
     """Into how many minibatches a batch is cut, each an optimizer step of its own."""
     temperature: float = Field(default=1.0, gt=0)
@@ -228,6 +237,9 @@ class Rl(Section):
     entropy_threshold: float = Field(default=0.0, ge=0)
     """Tokens whose entropy is below this, in nats, get no bonus: where the form leaves no choice, none is wanted. The
     few tokens above it are those at which a rollout's course is chosen (arXiv 2506.01939)."""
+    form: float = Field(default=0.0, ge=0)
+    """The weight of a penalty on the entropy of the tokens below that threshold: where there is next to no choice, none
+    comes up while the others are learnt. It holds the form at rates that would break it."""
     kl: float = Field(default=0.0, ge=0)
     """The weight of the KL term that holds the policy to the warm-up's, per token."""
     average: float = Field(default=0.9, ge=0, lt=1)
@@ -250,6 +262,9 @@ class Rl(Section):
     """How it is certified, where the environment has a finite game tree; ``certify = false`` for not at all."""
     checkpoint_every: int = Field(default=5, gt=0)
     """Steps between checkpoints."""
+    further: bool = False
+    """Whether this stage comes after one that reached its certificate too, to go beyond it. It keeps what was reached:
+    its best state is that, or a better one."""
 
     @field_validator("certify", mode="before")
     @classmethod
@@ -273,8 +288,8 @@ class Recipe(Section):
     rl: Rl | None = None
     """Reinforcement learning; leave the table out for warm-up alone."""
     then: tuple[Rl, ...] = ()
-    """Further stages of it (``[[then]]``), each from the best state of the one before, with a new optimizer; those that
-    follow one that reached its certificate are left out."""
+    """Further stages of it (``[[then]]``), each from the best state of the one before, with a new optimizer. After one
+    that reached its certificate only those come that are to go beyond it (``further``)."""
 
     @model_validator(mode="after")
     def _something_before(self) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -188,7 +189,7 @@ class Trainer:
         rl = self.rl
         advantages: Sequence[Sequence[float] | float | None]
         if rl.advantage == "turn":
-            advantages = turn_advantages(traces, rewards, groups, prior=rl.prior)
+            advantages = turn_advantages(traces, rewards, groups, prior=rl.prior, least=rl.least_others)
         else:
             advantages = group_advantages(rewards, groups, scale=rl.scale)
         keep = rl.train_without_signal
@@ -221,17 +222,23 @@ class Trainer:
         cost = made["lost_lines"] + 3 * (made["unfinished_lines"] + made["invalid_moves"]) + 100 * (optimum - win)
         told = {name: made[name] for name in ("lines", "lost_lines", "unfinished_lines", "invalid_moves")}
         row["certificate"] = {**told, "win": win, "cost": cost}
-        if made["lost_lines"] <= wanted.lost_lines and not made["unfinished_lines"] and win >= wanted.win:
+        safe = made["lost_lines"] <= wanted.lost_lines and not made["unfinished_lines"]
+        if safe and win >= wanted.win:
             state.finished = "certified"
-        if state.accepted is None or cost <= state.accepted + wanted.slack or state.finished:
+        # No gain in wins makes up for a lost line; else the cost decides, and between two alike more training does.
+        worth, before = (not safe, cost), (not state.safe, math.inf if state.best is None else state.best)
+        best = worth <= before or bool(state.finished)
+        if best or state.accepted is None or cost <= state.accepted + wanted.slack:
             state.accepted = cost
             state.lines.learn(found)
             self.accepted = checkpoint.take(self.model, self.averaged, self.optimizer)
         else:
             row["went_back"] = f"{made['lost_lines']} lost lines, {win:.4f} wins: worse than what was accepted"
             self._roll_back(row["went_back"])
-        if state.best is None or cost < state.best or state.finished:
-            state.best, state.certificate, watch.roll_backs = cost, made, 0
+        if worth < before:
+            watch.roll_backs = 0
+        if best:
+            state.best, state.safe, state.certificate = cost, safe, made
             self.best = self.accepted
 
     def _roll_back(self, why: str) -> bool:

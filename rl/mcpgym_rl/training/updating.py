@@ -96,10 +96,12 @@ def update(
         new = sampled_logprobs(logits, part.targets)
         clips = {"clip_low": rl.clip_low, "clip_high": rl.clip_high}
         loss = losses.policy_loss(rl.loss, new, part.logprobs, part.advantages, batch.tokens, **clips)
-        with torch.set_grad_enabled(bool(weight)):
+        with torch.set_grad_enabled(bool(weight or rl.form)):
             entropies = losses.entropy(logits)
         if weight:  # tokens at or below the threshold have no bonus
             loss = loss - weight * entropies[entropies > rl.entropy_threshold].sum() / batch.tokens
+        if rl.form:
+            loss = loss + rl.form * entropies[entropies <= rl.entropy_threshold].sum() / batch.tokens
         if rl.kl and reference is not None:
             with torch.no_grad():
                 before = sampled_logprobs(sampled_logits(reference, part), part.targets)

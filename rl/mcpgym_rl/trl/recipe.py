@@ -34,9 +34,11 @@ CANNOT: Mapping[str, tuple[Any, str]] = {
     "max_groups": (Rl().max_groups, "TRL's batches are all of one size: say groups"),
     "advantage": ("rollout", _ONE),
     "prior": (Rl().prior, _ONE),
+    "least_others": (0, _ONE),
     "hot_min_p": (Rl().hot_min_p, f"{_TREE}, all turns at one temperature"),
     "entropy_target": (None, "TRL's bonus has one weight, or follows another law ([trl] use_adaptive_entropy)"),
     "entropy_threshold": (0.0, "TRL's bonus reaches every sampled token, or a share ([trl] top_entropy_quantile)"),
+    "form": (0.0, "TRL has no penalty on tokens of little entropy"),
     "average": (0.0, "TRL keeps no average of the weights: say average = 0"),
     "train_without_signal": (True, "TRL trains on every sampled token, also those without an advantage"),
     "overlap": (False, "TRL samples a batch, then learns from it; its vLLM server is its way to use other machines"),
@@ -46,6 +48,7 @@ CANNOT: Mapping[str, tuple[Any, str]] = {
     ),
     "vllm": (None, "TRL has its own: say [trl] use_vllm"),
     "curriculum": (Curriculum(), f"{_TREE}: leave the table out"),
+    "further": (False, "TRL knows no certificates: every stage comes after the one before"),
     "certify": (None, "TRL knows no certificates: say certify = false, and use mcpgym certify afterwards"),
 }  # fmt: skip
 """Fields of ``[rl]`` that TRL cannot do: the one value that it does all the same, and why there is no other."""
