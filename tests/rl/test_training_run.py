@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import load_file
 
 from mcpgym.errors import ConfigurationError
+from mcpgym_rl.training.curves import draw_curves
 from mcpgym_rl.training.guards import TrainingStopped
 from mcpgym_rl.training.metrics import read_metrics
 from mcpgym_rl.training.pipeline import Pipeline
@@ -49,6 +50,24 @@ def train(folder: Path, **rl: Any) -> Path:
     return folder
 
 
+def test_the_curves_of_a_run_go_on_from_stage_to_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for stage, rewards in (("rl", [0.1, 0.2]), ("rl-2", [0.5, 0.4])):
+        (tmp_path / stage).mkdir()
+        rows = [{"step": step, "reward": reward, "cpu_seconds": step} for step, reward in enumerate(rewards)]
+        (tmp_path / stage / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    drawn: dict[str, list[tuple[int, float]]] = {}
+
+    def plot(axis: Any, rows: list[dict[str, Any]], title: str, curves: dict[str, str]) -> None:
+        drawn[title] = [(row["step"], row["reward"]) for row in rows]
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mcpgym_rl.training.curves._plot", plot)
+        assert draw_curves(tmp_path, "two", [tmp_path / "rl", tmp_path / "rl-2"]) == tmp_path / "curves.png"
+    assert drawn["Reward and its components"] == [(0, 0.1), (1, 0.2), (1, 0.5), (2, 0.4)]
+    assert draw_curves(tmp_path / "rl", "one") == tmp_path / "rl" / "curves.png"
+    assert draw_curves(tmp_path / "nothing", "none") is None
+
+
 @pytest.mark.slow
 def test_a_new_model_learns_what_pays_from_its_reward_alone(tmp_path: Path) -> None:
     rows = read_metrics(train(tmp_path / "run", steps=14) / "rl")
@@ -56,6 +75,7 @@ def test_a_new_model_learns_what_pays_from_its_reward_alone(tmp_path: Path) -> N
     assert sum(row["reward"] for row in rows[-4:]) / 4 > 0.8
     assert max(row["log_ratio"] for row in rows) < 1e-3
     assert (tmp_path / "run" / "rl" / "curves.png").stat().st_size > 10_000
+    assert (tmp_path / "run" / "curves.png").read_bytes() == (tmp_path / "run" / "rl" / "curves.png").read_bytes()
     assert any((tmp_path / "run" / "rl" / "tensorboard").iterdir())
 
 

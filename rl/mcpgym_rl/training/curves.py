@@ -12,9 +12,12 @@ from mcpgym_rl.training.metrics import read_metrics
 FILE = "curves.png"
 
 
-def draw_curves(folder: Path, title: str) -> Path | None:
-    """Draw ``curves.png`` of the run in ``folder`` from its ``metrics.jsonl``, atomically; None without data."""
-    rows = read_metrics(folder)
+def draw_curves(folder: Path, title: str, stages: Sequence[Path] = ()) -> Path | None:
+    """Draw ``curves.png`` in ``folder`` from its ``metrics.jsonl``, or from those of ``stages`` one after the other.
+
+    It is replaced atomically; None without data.
+    """
+    rows, begun = _joined([read_metrics(stage) for stage in stages or (folder,)])
     if not rows:
         return None
     import matplotlib
@@ -40,6 +43,9 @@ def draw_curves(folder: Path, title: str) -> Path | None:
     )
     _plot(axes[2, 0], rows, "Invalid calls", {"share of calls": "invalid"})
     _plot(axes[2, 1], rows, "Length", {"tokens per rollout": "length"})
+    for axis in axes.flat:
+        for step in begun[1:]:
+            axis.axvline(step, color="gray", linestyle=":", linewidth=1)
     for axis in axes[2]:
         axis.set_xlabel("step")
     _time_axis(axes[0], rows)
@@ -52,6 +58,16 @@ def draw_curves(folder: Path, title: str) -> Path | None:
         temporary.unlink(missing_ok=True)
         pyplot.close(figure)
     return path
+
+
+def _joined(stages: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[Mapping[str, Any]], list[int]]:
+    """The rows of all stages, their steps counted through, and the step at which each begins."""
+    rows: list[Mapping[str, Any]] = []
+    begun: list[int] = []
+    for stage in stages:
+        begun.append(rows[-1]["step"] if rows else 0)
+        rows += [{**row, "step": begun[-1] + row["step"]} for row in stage]
+    return rows, begun
 
 
 def _plot(axis: Any, rows: Sequence[Mapping[str, Any]], title: str, curves: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ Each stage leaves what it made before the next begins, so a run that was killed 
     stages.json       the CPU seconds of each stage that is done
     initial/          the model as it began, warmed-up/ after the warm-up, model/ at the end
     warm-up/  rl/     metrics.jsonl, checkpoints, and for rl (rl-2, …) TensorBoard's events and curves.png
+    curves.png        of all stages, one after the other
     certificate.json  of the end, where the game has a tree
 """
 
@@ -71,6 +72,10 @@ class Pipeline:
         self._claim()
         torch.manual_seed(recipe.seed)  # nothing below draws from it but dropout, where a model has it
 
+    @property
+    def _title(self) -> str:
+        return f"{self.recipe.environment}, seed {self.recipe.seed}"
+
     def _claim(self) -> None:
         path = self.folder / "recipe.json"
         own = self.recipe.model_dump(mode="json")
@@ -88,14 +93,16 @@ class Pipeline:
         if self.recipe.warm_up is not None:
             self._stage("warm-up", self._warm_up)
         source = self.folder / ("warmed-up" if self.recipe.warm_up else "initial")
-        finished, certificate = "warm-up", None
+        finished, certificate, stages = "warm-up", None, list[Path]()
         for number, rl in enumerate(filter(None, (self.recipe.rl, *self.recipe.then)), 1):
             if finished == "certified" and not rl.further:
                 continue
             stage = "rl" if number == 1 else f"rl-{number}"
             state = self._reinforce(stage, rl, source)
-            certificate, source = state.certificate, self.folder / stage / "model"
+            stages.append(self.folder / stage)
+            certificate, source = state.certificate, stages[-1] / "model"
             finished = finished if finished == "certified" else state.finished or ""
+        draw_curves(self.folder, self._title, stages)
         self._publish(source)
         if certificate is not None:
             certificate = self._certified()
@@ -139,7 +146,7 @@ class Pipeline:
         try:
             state = asyncio.run(trainer.train())
         finally:
-            draw_curves(folder, f"{recipe.environment}, seed {recipe.seed}")
+            draw_curves(folder, self._title)
         save_model(trainer.averaged, self.folder / "initial", folder / "model")
         self._done(stage, state.cpu_seconds - spent)
         return state
