@@ -94,9 +94,11 @@ def test_a_step_of_training_begins_in_its_lines_and_learns_only_its_own_turns(tm
     assert last["certificate"]["lines"] > 0
 
 
-def run_with(certificates: list[tuple[int, float]], folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
-    """A run that is told of these lost lines and wins, one after the other; its state, and its weights at each."""
-    section = {"every": 1, "win": 1.0, "slack": 1.0}
+def run_with(
+    certificates: list[tuple[int, float]], alike: float, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Any, list[int]]:
+    """A run that is told of these lost lines and wins, one after the other: its state, and whose weights it kept."""
+    section = {"every": 1, "win": 1.0, "slack": 1.0, "alike": alike}
     rl = {"steps": len(certificates) - 1, "groups": 2, "group_size": 4, "average": 0.5, "train_without_signal": True}
     recipe = make_recipe({"environment": "tic-tac-toe", "rl": {**rl, "certify": section}})
     model, chat = load_model(model_folder(), ModelSection())
@@ -118,18 +120,20 @@ def run_with(certificates: list[tuple[int, float]], folder: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("certificates", "best"),
+    ("certificates", "alike", "best"),
     [
-        ([(3, 0.90), (0, 0.91), (1, 0.95)], 1),  # no gain in wins makes up for a lost line
-        ([(1, 0.95), (0, 0.90), (1, 0.95)], 1),  # not even where the run would go back by its cost
-        ([(2, 0.90), (1, 0.90), (1, 0.91)], 2),  # while lines are lost, the cost decides
-        ([(0, 0.90), (0, 0.90), (0, 0.89)], 1),  # between two alike, the one that was trained longer
+        ([(3, 0.90), (0, 0.91), (1, 0.95)], 0.0, 1),  # no gain in wins makes up for a lost line
+        ([(1, 0.95), (0, 0.90), (1, 0.95)], 0.0, 1),  # not even where the run would go back by its cost
+        ([(2, 0.90), (1, 0.90), (1, 0.91)], 0.0, 2),  # while lines are lost, the cost decides
+        ([(0, 0.90), (0, 0.90), (0, 0.89)], 0.0, 1),  # between two alike, the one that was trained longer
+        ([(0, 0.94), (0, 0.939), (0, 0.937)], 0.25, 1),  # alike is what is so near to the least cost, not to the last
+        ([(0, 0.94), (1, 0.96)], 9.0, 0),  # and loses nothing either
     ],
 )
 def test_the_best_state_is_the_one_that_loses_nothing_and_then_wins_most(
-    certificates: list[tuple[int, float]], best: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    certificates: list[tuple[int, float]], alike: float, best: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state, kept = run_with(certificates, tmp_path, monkeypatch)
+    state, kept = run_with(certificates, alike, tmp_path, monkeypatch)
     assert (state.certificate["lost_lines"], state.certificate["versus_random"]["win"]) == certificates[best]
     assert kept == [best]
 

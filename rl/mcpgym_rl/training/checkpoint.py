@@ -38,8 +38,8 @@ class State:
     ``step`` is the next one, ``rate_scale`` what the learning rate is multiplied with, ``signal`` the share of groups
     whose rewards differ, averaged over the last steps, ``tasks`` how many ordinary tasks have been played,
     ``cpu_seconds`` the CPU time so far. ``accepted`` is the cost of the certificate that the run would go back to,
-    ``best`` that of the best one (None before the first), ``certificate`` the one with it, ``safe`` whether it loses no
-    more than is allowed.
+    ``best`` the least there was (None before the first), ``certificate`` that of the best state, ``safe`` whether it
+    loses no more than is allowed.
     """
 
     step: int = 0

@@ -153,6 +153,9 @@ class Certify(Section):
     slack: float = Field(default=1.0, ge=0)
     """Go back when lost lines + 3 (unfinished lines + invalid moves) + 100 (optimum - win) is worse than the accepted
     state's by more than this."""
+    alike: float = Field(default=0.0, ge=0)
+    """The best state is the one that loses no line and of those the one whose cost, as above, is least; of states whose
+    costs are no more than this above the least it is the last, which has been trained for longer."""
     back_off: float = Field(default=0.85, gt=0, le=1)
     """What the learning rate is multiplied with then."""
     lost_lines: int = Field(default=0, ge=0)

@@ -227,7 +227,7 @@ class Trainer:
             state.finished = "certified"
         # No gain in wins makes up for a lost line; else the cost decides, and between two alike more training does.
         worth, before = (not safe, cost), (not state.safe, math.inf if state.best is None else state.best)
-        best = worth <= before or bool(state.finished)
+        best = worth <= (before[0], before[1] + wanted.alike) or bool(state.finished)
         if best or state.accepted is None or cost <= state.accepted + wanted.slack:
             state.accepted = cost
             state.lines.learn(found)
@@ -236,10 +236,9 @@ class Trainer:
             row["went_back"] = f"{made['lost_lines']} lost lines, {win:.4f} wins: worse than what was accepted"
             self._roll_back(row["went_back"])
         if worth < before:
-            watch.roll_backs = 0
+            state.best, watch.roll_backs = cost, 0
         if best:
-            state.best, state.safe, state.certificate = cost, safe, made
-            self.best = self.accepted
+            state.safe, state.certificate, self.best = safe, made, self.accepted
 
     def _roll_back(self, why: str) -> bool:
         """Go back to the accepted state, with a lower learning rate; False where there is none, and only forward."""
