@@ -62,7 +62,8 @@ def test_a_step_of_training_begins_in_its_lines_and_learns_only_its_own_turns(tm
             "environment": "tic-tac-toe",
             "rl": {
                 "steps": 1, "groups": 8, "group_size": 4, "max_new_tokens": 32, "learning_rate": 1e-5,
-                "curriculum": {"open_share": 0, "weak_share": 0.75}, "certify": {"every": 1, "win": 1.0},
+                "curriculum": {"open_share": 0, "weak_share": 0.25, "unsure_share": 0.5},
+                "certify": {"every": 1, "win": 1.0},
             },
         }
     )  # fmt: skip
@@ -89,7 +90,7 @@ def test_a_step_of_training_begins_in_its_lines_and_learns_only_its_own_turns(tm
         assert trace.tokens.ids[: len(given)] == given
     first, last = read_metrics(tmp_path)
     assert first["log_ratio"] < 1e-3  # what is sampled mid-line is what is trained, given turns and all
-    assert first["groups"] == {"open": 0, "weak": 6, "unsure": 0, "ordinary": 2}
+    assert first["groups"] == {"open": 0, "weak": 2, "unsure": 4, "ordinary": 2}
     assert first["certificate"]["lost_lines"] == 0
     assert last["certificate"]["lines"] > 0
 
