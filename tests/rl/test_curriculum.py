@@ -149,7 +149,7 @@ def test_the_ids_of_a_given_turn_are_its_own_alone() -> None:
 
 
 def test_what_the_policy_is_not_sure_of_comes_the_more_often_and_begins_at_that_turn() -> None:
-    sure, unsure = (KnownLine("first", (name, "1"), line(name).turns, cost) for name, cost in (("s", 0.1), ("u", 0.9)))
+    sure, unsure = (KnownLine("first", (name, "1"), line(name).turns, doubt=x) for name, x in (("s", 0.1), ("u", 0.9)))
     rl = Rl(groups=400, group_size=2, curriculum=Curriculum(open_share=0, weak_share=0, unsure_share=0.5))
     made = plan(rl, lines=Lines([], [], [sure, unsure]))
     assert made.kinds == {"open": 0, "weak": 0, "unsure": 200, "ordinary": 200}
@@ -158,7 +158,7 @@ def test_what_the_policy_is_not_sure_of_comes_the_more_often_and_begins_at_that_
     assert 0 < names["s"] < names["u"] / 5
     assert {len(spec.given) for spec in begun} == {3}
     assert {spec.temperatures for spec in begun} == {()}
-    certain = KnownLine("first", ("s", "1"), line("s").turns, 0.0)
+    certain = KnownLine("first", ("s", "1"), line("s").turns, doubt=0.0)
     assert plan(rl, lines=Lines([], [], [certain])).kinds["ordinary"] == 400
 
 
@@ -190,8 +190,10 @@ class Clumsy:
 def test_a_certificate_tells_where_games_were_given_away_and_calls_refused() -> None:
     environment = load_environment("tic-tac-toe")
     found = asyncio.run(certify(Clumsy(), environment))
-    lines = Lines()
-    lines.learn(found)
+    lines, without = Lines(), Lines()
+    lines.learn(found, unsure=True)
+    without.learn(found)
+    assert without == Lines(lines.open, lines.weak)
     faults = {(point.seat, point.acts) for point in found.faults}
     lost = [each for each in found.lines if each.outcome == "loss"]
     assert len(lost) > len({(each.seat, each.acts) for each in lines.open}) > 20
@@ -200,13 +202,21 @@ def test_a_certificate_tells_where_games_were_given_away_and_calls_refused() -> 
     assert [(each.seat, each.acts) for each in lines.open] == [(point.seat, point.acts) for point in found.faults]
     refused = [each for each in lines.open if _refused(each)]
     assert len(refused) > 10
-    assert len({id(turn) for each in lines.all for turn in each.turns}) >= len(lines.all)
-    decisions = found.certificate["decisions"]
-    assert len(lines.all) == len(found.faults) + len(found.weak) + len(found.right) == decisions
-    assert {round(each.cost, 9) for each in lines.all} == {round(-math.expm1(x), 9) for x in (-0.25, -0.75)}
+    every = [(each.seat, each.acts, len(each.turns)) for each in lines.unsure]
+    assert len(set(every)) == len(every) == found.certificate["decisions"]
+    assert {round(each.doubt, 9) for each in lines.unsure} == {round(-math.expm1(x), 9) for x in (-0.25, -0.75)}
     again = Lines(lines.open[:3])
     again.learn(found)
     assert [each.survived for each in again.open[:4]] == [1, 1, 1, 0]
+
+
+@given(st.integers(1, 40), st.lists(st.integers(0, 10), min_size=3, max_size=3).filter(lambda x: 0 < sum(x) <= 10))
+def test_a_batch_never_has_more_groups_than_the_recipe_says(groups: int, tenths: list[int]) -> None:
+    opened, weak, unsure = (each / 10 for each in tenths)
+    shares = Curriculum(open_share=opened, weak_share=weak, unsure_share=unsure, groups_per_open_line=40)
+    made = plan(Rl(groups=groups, group_size=2, curriculum=shares), lines=Lines(LINES.open, LINES.weak, LINES.weak))
+    assert sum(made.kinds.values()) == groups == len(made.specs) / 2
+    assert min(made.kinds.values()) >= 0
 
 
 def _refused(known: KnownLine) -> bool:

@@ -140,18 +140,20 @@ def test_the_best_state_is_the_one_that_loses_nothing_and_then_wins_most(
 
 
 def test_after_a_certificate_only_the_stages_that_go_beyond_it_come_and_it_stays_reached(tmp_path: Path) -> None:
-    stage = {"steps": 1, "groups": 2, "group_size": 4, "learning_rate": 1e-6}
+    stage = {"steps": 2, "groups": 2, "group_size": 4, "learning_rate": 0.1, "train_without_signal": True}
     recipe = make_recipe(
         {
             "environment": "tic-tac-toe",
             "model": {"path": str(model_folder())},
             "rl": {**stage, "certify": {"win": 0.9}},
-            "then": [stage, {**stage, "further": True, "certify": {"win": 1.0}}],
+            "then": [stage, {**stage, "further": True, "certify": {"win": 1.0, "every": 1, "slack": 1e9}}],
         }
     )
     outcome = Pipeline(recipe, tmp_path / "run").run()
     assert {path.name for path in (tmp_path / "run").glob("rl*")} == {"rl", "rl-3"}
-    assert len(read_metrics(tmp_path / "run" / "rl-3")) >= 1
+    lost = [row["certificate"]["cost"] for row in read_metrics(tmp_path / "run" / "rl-3")]
+    assert len(lost) == 3
+    assert lost[-1] > 50 > lost[0], "such a rate breaks it, and what it began with is kept"
     assert outcome.finished == "certified"
     assert outcome.certificate is not None
     assert outcome.certificate["lost_lines"] == 0

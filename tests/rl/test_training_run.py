@@ -51,19 +51,23 @@ def train(folder: Path, **rl: Any) -> Path:
 
 
 def test_the_curves_of_a_run_go_on_from_stage_to_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for stage, rewards in (("rl", [0.1, 0.2]), ("rl-2", [0.5, 0.4])):
+    for stage, rewards in (("rl", [0.1, 0.2]), ("rl-2", [0.5, 0.4]), ("rl-3", [0.6])):
         (tmp_path / stage).mkdir()
-        rows = [{"step": step, "reward": reward, "cpu_seconds": step} for step, reward in enumerate(rewards)]
+        rows: list[dict[str, Any]] = [{"step": s, "reward": r, "cpu_seconds": s} for s, r in enumerate(rewards)]
+        rows += [{"step": 2, "certificate": {"win": 0.5}, "cpu_seconds": 2}] if stage == "rl" else []
         (tmp_path / stage / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    drawn: dict[str, list[tuple[int, float]]] = {}
+    drawn: dict[str, list[tuple[int, float | None]]] = {}
 
     def plot(axis: Any, rows: list[dict[str, Any]], title: str, curves: dict[str, str]) -> None:
-        drawn[title] = [(row["step"], row["reward"]) for row in rows]
+        drawn[title] = [(row["step"], row.get("reward")) for row in rows]
 
     with monkeypatch.context() as patch:
         patch.setattr("mcpgym_rl.training.curves._plot", plot)
-        assert draw_curves(tmp_path, "two", [tmp_path / "rl", tmp_path / "rl-2"]) == tmp_path / "curves.png"
-    assert drawn["Reward and its components"] == [(0, 0.1), (1, 0.2), (1, 0.5), (2, 0.4)]
+        assert (
+            draw_curves(tmp_path, "two", [tmp_path / stage for stage in ("rl", "rl-2", "rl-3")])
+            == tmp_path / "curves.png"
+        )
+    assert drawn["Reward and its components"] == [(0, 0.1), (1, 0.2), (2, None), (2, 0.5), (3, 0.4), (4, 0.6)]
     assert draw_curves(tmp_path / "rl", "one") == tmp_path / "rl" / "curves.png"
     assert draw_curves(tmp_path / "nothing", "none") is None
 

@@ -17,6 +17,8 @@ OTHER: dict[str, Any] = {
     "entropy_target": [0.2, 0.1], "entropy_threshold": 0.1, "average": 0.9, "train_without_signal": False,
     "overlap": True, "micro_batch_tokens": 100, "curriculum": {"open_share": 0.1}, "certify": {"every": 3},
 }  # fmt: skip
+WITH = {"form": {"entropy_threshold": 0.1}}
+"""What a field needs beside it in any recipe."""
 
 
 def test_every_field_that_trl_cannot_do_has_a_case_here() -> None:
@@ -26,7 +28,7 @@ def test_every_field_that_trl_cannot_do_has_a_case_here() -> None:
 @pytest.mark.parametrize("name", OTHER)
 def test_a_field_that_trl_cannot_do_is_refused_with_the_reason(name: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"says what TRL cannot do: rl\.{name}: \w+") as refused:
-        make_trl_recipe({"environment": "tic-tac-toe", "rl": {name: OTHER[name]}})
+        make_trl_recipe({"environment": "tic-tac-toe", "rl": {name: OTHER[name], **WITH.get(name, {})}})
     assert CANNOT[name][1] in str(refused.value)
 
 

@@ -57,8 +57,8 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class Certification:
     """What came of it: ``certificate`` as it stands in ``certificate.json``, every line that was played, and every
-    decision: ``faults`` gave away a game that could not be lost, or had a call that was refused; ``weak`` ones cost
-    wins, the costliest first; the others were ``right``."""
+    turn: ``faults`` gave away a game that could not be lost, or had a call that was refused; ``weak`` ones cost wins,
+    the costliest first; the others are ``right``: they are the best, or took a risk that pays against random play."""
 
     certificate: dict[str, Any]
     lines: list[Line]

@@ -79,7 +79,7 @@ def make_batch(
         advantages: as above, in the same order.
         temperature: of tokens whose trace does not say.
         keep_without_signal: whether tokens with an advantage of 0 are trained on too: they have no policy gradient,
-            but an entropy bonus or a KL term reaches them.
+            but what is said of entropy, and a KL term, reaches them.
 
     Raises:
         ValueError: a trace has no tokens, or another number of sampled turns than advantages.

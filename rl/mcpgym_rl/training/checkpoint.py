@@ -38,8 +38,8 @@ class State:
     ``step`` is the next one, ``rate_scale`` what the learning rate is multiplied with, ``signal`` the share of groups
     whose rewards differ, averaged over the last steps, ``tasks`` how many ordinary tasks have been played,
     ``cpu_seconds`` the CPU time so far. ``accepted`` is the cost of the certificate that the run would go back to,
-    ``best`` the least there was (None before the first), ``certificate`` that of the best state, ``safe`` whether it
-    loses no more than is allowed.
+    ``best`` the least, of those that lose no more than is allowed if there is one (None before the first; ``safe`` says
+    which), ``certificate`` that of the best state.
     """
 
     step: int = 0
@@ -150,13 +150,13 @@ def _plain_line(line: KnownLine) -> dict[str, Any]:
     turns = [
         {"message": turn.message, "ids": None if turn.tokens is None else list(turn.tokens.ids)} for turn in line.turns
     ]
-    what = {"cost": line.cost, "missed_win": line.missed_win, "survived": line.survived}
+    what = {"cost": line.cost, "missed_win": line.missed_win, "survived": line.survived, "doubt": line.doubt}
     return {"seat": line.seat, "acts": list(line.acts), "turns": turns, **what}
 
 
 def _line(data: dict[str, Any]) -> KnownLine:
     turns = [Turn(turn["message"], tokens=_own_tokens(turn["ids"])) for turn in data["turns"]]
-    what = (data["cost"], data["missed_win"], data["survived"])
+    what = (data["cost"], data["missed_win"], data["survived"], data["doubt"])
     return KnownLine(data["seat"], tuple(data["acts"]), turns, *what)
 
 

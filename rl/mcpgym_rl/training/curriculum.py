@@ -36,7 +36,8 @@ class KnownLine:
     """A line of the last certificate that training may begin in: the policy's seat, the moves of both, its turns.
 
     ``cost`` is what is lost by its last turn, ``missed_win`` whether that could have forced a win; ``survived`` counts
-    the certificates before it in which the line was there too.
+    the certificates before it in which the line was there too. ``doubt`` is the chance that the policy, sampled at
+    temperature 1, says something else in its last turn; 1 where it states no chances.
     """
 
     seat: str
@@ -45,6 +46,7 @@ class KnownLine:
     cost: float = 1.0
     missed_win: bool = False
     survived: int = 0
+    doubt: float = 1.0
 
 
 @dataclass(slots=True)
@@ -53,15 +55,15 @@ class Lines:
 
     Open are those that end with a decision that gave the game away or was refused, however many lines were lost by it,
     and whole those that were lost or left unfinished without one. Weak ones end with a decision that cost wins, and
-    ``all`` with any; there the cost is the chance that the policy, sampled, says something else.
+    ``unsure`` ones with any.
     """
 
     open: list[KnownLine] = field(default_factory=list)
     weak: list[KnownLine] = field(default_factory=list)
-    all: list[KnownLine] = field(default_factory=list)
+    unsure: list[KnownLine] = field(default_factory=list)
 
-    def learn(self, found: Certification) -> None:
-        """Take over the lines of a new certificate."""
+    def learn(self, found: Certification, *, unsure: bool = False) -> None:
+        """Take over the lines of a new certificate; those that end with any decision only if ``unsure``."""
         before, weak = _survived(self.open), _survived(self.weak)
         faults = {(point.seat, point.acts) for point in found.faults}
         self.open = [_known(point, before) for point in found.faults]
@@ -71,15 +73,13 @@ class Lines:
                 survived = before.get((line.seat, line.acts), -1) + 1
                 self.open.append(KnownLine(line.seat, line.acts, _own(line.turns), survived=survived))
         self.weak = [_known(point, weak) for point in found.weak]
-        self.all = [
-            KnownLine(point.seat, point.acts, _own(point.turns), _doubt(point.turns[-1]))
-            for point in (*found.faults, *found.weak, *found.right)
+        every = (*found.faults, *found.weak, *found.right) if unsure else ()
+        self.unsure = [
+            KnownLine(point.seat, point.acts, _own(point.turns), doubt=_doubt(point.turns[-1])) for point in every
         ]
 
 
 def _doubt(turn: Turn) -> float:
-    """The chance that the policy, sampled at temperature 1, says something else than this turn, which it says greedily;
-    1 where it does not state its chances."""
     return 1.0 if turn.tokens is None else -math.expm1(math.fsum(last_turn(turn.tokens).logprobs))
 
 
@@ -135,14 +135,14 @@ def plan_batch(
     if line_task is not None:
         most = round(groups * curriculum.open_share)
         opened = min(most, math.ceil(len(lines.open) * curriculum.groups_per_open_line))
-        weak = round(groups * curriculum.weak_share) if lines.weak else 0
+        weak = min(round(groups * curriculum.weak_share), groups - opened) if lines.weak else 0
         chosen = [(curriculum.open, line) for line in _spread(lines.open, opened, random)]
         costs = [line.cost * (curriculum.missed_win_weight if line.missed_win else 1.0) for line in lines.weak]
         chosen += [(curriculum.weak, line) for line in (random.choices(lines.weak, costs, k=weak) if weak else ())]
-        doubts = [line.cost for line in lines.all]
-        unsure = round(groups * curriculum.unsure_share) if any(doubts) else 0
+        doubts = [line.doubt for line in lines.unsure]
+        unsure = min(round(groups * curriculum.unsure_share), groups - opened - weak) if any(doubts) else 0
         chosen += [
-            (curriculum.unsure, line) for line in (random.choices(lines.all, doubts, k=unsure) if unsure else ())
+            (curriculum.unsure, line) for line in (random.choices(lines.unsure, doubts, k=unsure) if unsure else ())
         ]
         for kind, line in chosen:
             others = [other.acts for other in lines.open if other.seat == line.seat] if kind is curriculum.open else []

@@ -65,7 +65,8 @@ def _joined(stages: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[Mapping
     rows: list[Mapping[str, Any]] = []
     begun: list[int] = []
     for stage in stages:
-        begun.append(rows[-1]["step"] if rows else 0)
+        # A stage may end with a row that only has the certificate after its last step.
+        begun.append(rows[-1]["step"] + ("reward" in rows[-1]) if rows else 0)
         rows += [{**row, "step": begun[-1] + row["step"]} for row in stage]
     return rows, begun
 

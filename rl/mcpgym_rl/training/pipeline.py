@@ -16,7 +16,7 @@ import asyncio
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,8 +102,7 @@ class Pipeline:
             stages.append(self.folder / stage)
             certificate, source = state.certificate, stages[-1] / "model"
             finished = finished if finished == "certified" else state.finished or ""
-        draw_curves(self.folder, self._title, stages)
-        self._publish(source)
+        self._publish(source, stages)
         if certificate is not None:
             certificate = self._certified()
         return Outcome(self.folder / "model", certificate, finished, sum(self._spent().values()))
@@ -165,8 +164,9 @@ class Pipeline:
         write_atomically(self.folder / "certificate.json", made)
         return made
 
-    def _publish(self, source: Path) -> None:
-        """Put the model in ``source`` at the run's end; it appears whole or not at all."""
+    def _publish(self, source: Path, stages: Sequence[Path]) -> None:
+        """Put the model in ``source`` at the run's end, whole or not at all, and the curves of its stages."""
+        draw_curves(self.folder, self._title, stages)
         target, temporary = self.folder / "model", self.folder / ".model"
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.copytree(source, temporary)

@@ -95,8 +95,8 @@ class Curriculum(Section):
     """Which episodes a batch is made of: ordinary tasks, and lines of play that the last certificate knows."""
 
     open_share: float = Field(default=0.4, ge=0, le=1)
-    """The largest share of groups in open lines: those that the last certificate lost or left unfinished, or in which
-    the policy made an invalid move."""
+    """The largest share of groups in open lines: those that end with a decision by which the last certificate shows a
+    game to be given away, or with an invalid move, and those that were lost or left unfinished without one."""
     groups_per_open_line: float = Field(default=2.0, gt=0)
     """No more groups than this for each open line."""
     weak_share: float = Field(default=0.4, ge=0, le=1)
@@ -106,10 +106,10 @@ class Curriculum(Section):
     """How much more often than others of the same cost those decisions come at which a win could have been forced.
     Their opponent plays perfectly from there, so that missing it again is sure to show."""
     unsure_share: float = Field(default=0.0, ge=0, le=1)
-    """The share of groups that begin at any decision of it, the more often the less sure the policy is there: what it
-    does right only just is lost again, unless it comes back too."""
-    open: LineGroups = LineGroups()
-    """How groups begin in open lines."""
+    """The share of groups that begin at any decision of it, right or wrong, the more often the less sure the policy is
+    there: what it does right only just is lost again, unless it comes back too."""
+    open: LineGroups = LineGroups(turns_back=(5, 1))
+    """How groups begin in open lines: mostly at that decision."""
     unsure: LineGroups = LineGroups(turns_back=(1,), hot_share=0.0, perfect_share=0.4, random_moves=(0.0, 1.0))
     """How they begin at decisions of which the policy is not sure: the last turn of such a line."""
     weak: LineGroups = LineGroups(
@@ -154,8 +154,9 @@ class Certify(Section):
     """Go back when lost lines + 3 (unfinished lines + invalid moves) + 100 (optimum - win) is worse than the accepted
     state's by more than this."""
     alike: float = Field(default=0.0, ge=0)
-    """The best state is the one that loses no line and of those the one whose cost, as above, is least; of states whose
-    costs are no more than this above the least it is the last, which has been trained for longer."""
+    """The best state is, among those that lose no more lines than is allowed if there are any, the one whose cost, as
+    above, is least; of states whose costs are no more than this above the least it is the last, which has been trained
+    for longer."""
     back_off: float = Field(default=0.85, gt=0, le=1)
     """What the learning rate is multiplied with then."""
     lost_lines: int = Field(default=0, ge=0)
@@ -238,17 +239,17 @@ class Rl(Section):
     the mean of -log p over what was sampled at the run's temperature. The bonus has its full weight where a batch has
     half of it or less, none where it has all of it, and in between a part."""
     entropy_threshold: float = Field(default=0.0, ge=0)
-    """Tokens whose entropy is below this, in nats, get no bonus: where the form leaves no choice, none is wanted. The
+    """Tokens of no more entropy than this, in nats, get no bonus: where the form leaves no choice, none is wanted. The
     few tokens above it are those at which a rollout's course is chosen (arXiv 2506.01939)."""
     form: float = Field(default=0.0, ge=0)
-    """The weight of a penalty on the entropy of the tokens below that threshold: where there is next to no choice, none
-    comes up while the others are learnt. It holds the form at rates that would break it."""
+    """The weight of a penalty on the entropy of the tokens up to that threshold, which must be given: where there is
+    next to no choice, none comes up while the others are learnt. It holds the form at rates that would break it."""
     kl: float = Field(default=0.0, ge=0)
-    """The weight of the KL term that holds the policy to the warm-up's, per token."""
+    """The weight of the KL term that holds the policy to the one that this stage begins with, per token."""
     average: float = Field(default=0.9, ge=0, lt=1)
     """The decay of the averaged weights, which are certified and kept; 0 for the trained ones themselves."""
     train_without_signal: bool = False
-    """Whether tokens without an advantage are trained on too (their entropy and KL terms)."""
+    """Whether tokens without an advantage are trained on too (their entropy, form and KL terms)."""
     overlap: bool = False
     """Sample the next batch while this one is learnt from: its policy is one update old."""
     micro_batch_tokens: int = Field(default=16_384, gt=0)
@@ -266,8 +267,20 @@ class Rl(Section):
     checkpoint_every: int = Field(default=5, gt=0)
     """Steps between checkpoints."""
     further: bool = False
-    """Whether this stage comes after one that reached its certificate too, to go beyond it. It keeps what was reached:
-    its best state is that, or a better one."""
+    """Whether this stage comes after one that reached its certificate too, to go beyond it. What it begins with counts:
+    its best state is that, or a better one, or one that is ``certify.alike``."""
+
+    @model_validator(mode="after")
+    def _it_learns_something(self) -> Self:
+        if self.advantage == "turn" and self.least_others >= self.group_size:
+            raise ValueError(
+                f"a turn has {self.group_size - 1} others at most: least_others must be less than group_size"
+            )
+        if self.form and not self.entropy_threshold:
+            raise ValueError("form holds tokens of no more entropy than entropy_threshold: give that too")
+        if self.further and (self.certify is None or self.certify.start):
+            raise ValueError("further keeps what was reached: it needs certify, from the first step on")
+        return self
 
     @field_validator("certify", mode="before")
     @classmethod

@@ -84,6 +84,9 @@ class Trainer:
             TrainingStopped: a guard stopped it before there was anything to keep.
         """
         state = self._resume()
+        if state.finished:
+            await self.sampler.aclose()
+            return state
         with Metrics(self.setup.folder, state.step) as metrics:
             try:
                 await self._loop(metrics)
@@ -230,7 +233,7 @@ class Trainer:
         best = worth <= (before[0], before[1] + wanted.alike) or bool(state.finished)
         if best or state.accepted is None or cost <= state.accepted + wanted.slack:
             state.accepted = cost
-            state.lines.learn(found)
+            state.lines.learn(found, unsure=self.rl.curriculum.unsure_share > 0)
             self.accepted = checkpoint.take(self.model, self.averaged, self.optimizer)
         else:
             row["went_back"] = f"{made['lost_lines']} lost lines, {win:.4f} wins: worse than what was accepted"

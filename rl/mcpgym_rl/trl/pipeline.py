@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -65,9 +65,13 @@ class TrlPipeline(Pipeline):
         if self.rank == 0:
             super()._done(stage, seconds)
 
-    def _publish(self, source: Path) -> None:
+    @property
+    def _title(self) -> str:
+        return f"{super()._title}, TRL"
+
+    def _publish(self, source: Path, stages: Sequence[Path]) -> None:
         if self.rank == 0:
-            super()._publish(source)
+            super()._publish(source, stages)
 
     def _reinforce(self, stage: str, rl: Rl, source: Path) -> State:
         """One stage with TRL, from the model in ``source``; gone on with from TRL's last checkpoint."""
@@ -114,7 +118,7 @@ class TrlPipeline(Pipeline):
         finally:
             rollouts.close()
             if self.rank == 0:
-                draw_curves(folder, f"{self.recipe.environment}, seed {self.recipe.seed}, TRL")
+                draw_curves(folder, self._title)
         spent = 0.0 if reporting is None else reporting.cpu_seconds
         self._done(stage, spent)
         self._wait_for(stage)
