@@ -28,7 +28,7 @@ trl = pytest.importorskip("trl")
 pytestmark = pytest.mark.slow
 NAME = "tic-tac-toe"
 WORTH = {"win": 1.0, "draw": 0.3, "loss": -0.7, "unfinished": -0.7}
-RL = {"steps": 1, "groups": 3, "group_size": 4, "temperature": 1.3, "clip_high": 0.05, "clip_low": 0.04}
+RL = {"steps": 1, "groups": 3, "group_size": 4, "temperature": 1.9, "clip_high": 0.05, "clip_low": 0.04}
 
 
 class Batch:
