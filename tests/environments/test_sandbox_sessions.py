@@ -126,7 +126,6 @@ def test_an_agent_that_ends_in_the_middle_of_an_answer_ends_the_session(cut: int
 
 
 @pytest.mark.parametrize("sent", [0, 5, 8, 20])
-@pytest.mark.flaky(reruns=1)  # it measures time
 def test_an_answer_has_a_deadline_of_ours(sent: int) -> None:
     def answering(request: dict[str, Any], blob: bytes, connection: socket.socket) -> None:
         connection.sendall(fine(request, b"whole")[:sent])

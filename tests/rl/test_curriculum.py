@@ -85,12 +85,8 @@ def test_a_game_without_a_tree_has_ordinary_groups_alone() -> None:
 
 def test_lines_get_the_shares_the_recipe_gives_them_each_as_often_as_another() -> None:
     made = plan(Rl(groups=20, group_size=2, curriculum=SHARES))
-    assert made.kinds == {
-        "open": 6,
-        "weak": 5,
-        "unsure": 0,
-        "ordinary": 9,
-    }  # no more than two groups for each open line
+    # no more than two groups for each open line
+    assert made.kinds == {"open": 6, "weak": 5, "unsure": 0, "ordinary": 9}
     tasks = Counter((spec.task or "- -").split()[1] for spec in made.specs if spec.repeat == 0)
     assert tasks["lost-a"] == tasks["lost-b"] == tasks["lost-c"] == 2
     assert tasks["weak-a"] + tasks["weak-b"] == 5

@@ -28,7 +28,7 @@ class Snapshot:
     optimizer: dict[str, Any]
 
 
-KINDS = [each.name for each in fields(Lines)]
+_KINDS = [each.name for each in fields(Lines)]
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ def load(path: Path, recipe: str) -> tuple[State, Snapshot, Snapshot | None, Sna
             "(recipe.json beside it), or start in another folder"
         )
     raw = data["state"]
-    lines = Lines(*(list(map(_line, raw["lines"][kind])) for kind in KINDS))
+    lines = Lines(*(list(map(_line, raw["lines"][kind])) for kind in _KINDS))
     state = State(**{**raw, "lines": lines, "watch": Watch(**raw["watch"])})
     accepted, best = (None if data[name] is None else Snapshot(**data[name]) for name in ("accepted", "best"))
     return state, Snapshot(**data["now"]), accepted, best
@@ -143,7 +143,7 @@ def _copy(value: Any) -> Any:
 
 
 def _plain_lines(lines: Lines) -> dict[str, list[dict[str, Any]]]:
-    return {kind: list(map(_plain_line, getattr(lines, kind))) for kind in KINDS}
+    return {kind: list(map(_plain_line, getattr(lines, kind))) for kind in _KINDS}
 
 
 def _plain_line(line: KnownLine) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Lines:
         for line in found.lines:
             begun = (line.acts[:count] for count in range(len(line.acts) + 1))
             if line.outcome in ("loss", None) and not any((line.seat, acts) in faults for acts in begun):
-                survived = before.get((line.seat, line.acts), -1) + 1
+                survived = before.get((line.seat, line.acts), 0)
                 self.open.append(KnownLine(line.seat, line.acts, _own(line.turns), survived=survived))
         self.weak = [_known(point, weak) for point in found.weak]
         every = (*found.faults, *found.weak, *found.right) if unsure else ()
@@ -84,12 +84,13 @@ def _doubt(turn: Turn) -> float:
 
 
 def _known(point: Choice, before: Mapping[tuple[str, tuple[str, ...]], int]) -> KnownLine:
-    survived = before.get((point.seat, point.acts), -1) + 1
+    survived = before.get((point.seat, point.acts), 0)
     return KnownLine(point.seat, point.acts, _own(point.turns), point.cost, point.missed_win, survived)
 
 
 def _survived(lines: Sequence[KnownLine]) -> dict[tuple[str, tuple[str, ...]], int]:
-    return {(line.seat, tuple(line.acts)): line.survived for line in lines}
+    """How many certificates each line will have survived, should it be in the next one."""
+    return {(line.seat, tuple(line.acts)): line.survived + 1 for line in lines}
 
 
 LineTask = Callable[[str, Sequence[str], float, Sequence[Sequence[str]]], str]
@@ -138,12 +139,10 @@ def plan_batch(
         weak = min(round(groups * curriculum.weak_share), groups - opened) if lines.weak else 0
         chosen = [(curriculum.open, line) for line in _spread(lines.open, opened, random)]
         costs = [line.cost * (curriculum.missed_win_weight if line.missed_win else 1.0) for line in lines.weak]
-        chosen += [(curriculum.weak, line) for line in (random.choices(lines.weak, costs, k=weak) if weak else ())]
+        chosen += [(curriculum.weak, line) for line in _drawn(lines.weak, costs, weak, random)]
         doubts = [line.doubt for line in lines.unsure]
         unsure = min(round(groups * curriculum.unsure_share), groups - opened - weak) if any(doubts) else 0
-        chosen += [
-            (curriculum.unsure, line) for line in (random.choices(lines.unsure, doubts, k=unsure) if unsure else ())
-        ]
+        chosen += [(curriculum.unsure, line) for line in _drawn(lines.unsure, doubts, unsure, random)]
         for kind, line in chosen:
             others = [other.acts for other in lines.open if other.seat == line.seat] if kind is curriculum.open else []
             others = random.sample(others, min(OTHERS, len(others)))
@@ -188,6 +187,11 @@ def _spread(lines: Sequence[KnownLine], count: int, random: Random) -> list[Know
     while len(chosen) < count:
         chosen += random.sample(lines, min(len(lines), count - len(chosen)))
     return chosen
+
+
+def _drawn(lines: Sequence[KnownLine], weights: Sequence[float], count: int, random: Random) -> list[KnownLine]:
+    """``count`` of the lines, each drawn by its weight; there may be none where none is drawn."""
+    return random.choices(lines, weights, k=count) if count else []
 
 
 def _line_spec(
