@@ -2,9 +2,8 @@
 
 With several workers the longest begin first; ``ordering.py`` says how, and how it is measured.
 
-Tests marked ``slow`` start processes, kill them and wait for them: where one fails it is run once more, for on a busy
-machine any wait can be too short. The first failure is printed all the same, whole, under "rerun test summary info".
-For the same reason no example of hypothesis's has a deadline.
+Which tests are run once more when they fail, ``reruns.py`` says. For the same reason no example of hypothesis's has a
+deadline.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import ordering
+from reruns import pytest_collection_modifyitems, pytest_runtest_logstart  # noqa: F401  (hooks)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so do runners start us that work in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -63,13 +63,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-seconds", action="store_true", help="write to tests/seconds.txt how long units took")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests may fail once, unless they say themselves how often they may."""
-    for item in items:
-        if item.get_closest_marker("slow") and not item.get_closest_marker("flaky"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_collection_finish() -> None:

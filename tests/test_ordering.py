@@ -36,7 +36,7 @@ def test_workers_get_whole_modules_in_that_order(tmp_path: Path) -> None:
     """Really run, with two workers: three modules, of which the last by name is said to take longest."""
     tests = tmp_path / "tests"
     tests.mkdir()
-    for name in ("conftest.py", "ordering.py"):
+    for name in ("conftest.py", "ordering.py", "reruns.py"):
         (tests / name).write_text((HERE / name).read_text(encoding="utf-8"), encoding="utf-8")
     (tests / "seconds.txt").write_text("9 tests/test_z.py\n2 tests/test_a.py\n1 tests/test_b.py\n", encoding="utf-8")
     body = """

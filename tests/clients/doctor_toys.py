@@ -1,4 +1,7 @@
-"""A small MCP server written by hand, well or with one fault, for the doctor to examine in the same process."""
+"""A small MCP server written by hand, well or with one fault, for the doctor to examine.
+
+It is served in the same process, or in one of its own: ``python doctor_toys.py FAULT`` prints the URL.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import asyncio
 import contextlib
 import json
 import secrets
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from mmap import mmap
@@ -268,3 +273,27 @@ def examined(fault: str, *only: str, places: bool = False, **settings: Any) -> E
             return await examine(Context(subject, **chosen), only)
 
     return asyncio.run(work())
+
+
+def examined_apart(fault: str, *only: str, **settings: Any) -> Examination:
+    """The doctor's findings on a toy in a process of its own: what is measured of that process is the toy's alone."""
+
+    async def work(url: str) -> Examination:
+        return await examine(Context(HttpSubject(url, {}, 3.0, []), quick=True, **settings), only)
+
+    with subprocess.Popen([sys.executable, __file__, fault], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            return asyncio.run(work(process.stdout.readline().strip()))
+        finally:
+            process.kill()
+
+
+async def _serve(fault: str) -> None:
+    async with serving_toy(Toy(fault)) as base:
+        print(f"{base}/mcp", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(sys.argv[1]))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from doctor_toys import examined
+from doctor_toys import examined, examined_apart
 
 from mcpgym_clients.doctor.calls import Permission
+from mcpgym_clients.doctor.checks.leaks import PARTS, _judge
 from mcpgym_clients.doctor.examination import CannotConnect
 from mcpgym_clients.doctor.findings import Examination, Outcome
+from mcpgym_clients.doctor.processes import Held, Share
 
 
 def outcome(made: Examination, check: str) -> Outcome:
@@ -101,9 +103,22 @@ def test_connections_that_are_closed_after_each_answer_are_found() -> None:
 
 @pytest.mark.parametrize(("fault", "words"), [("leaks-memory", "KiB stay"), ("leaks-files", "descriptors grow")])
 def test_what_sessions_leave_behind_is_found(fault: str, words: str) -> None:
-    found = outcome(examined(fault, "leaks", sessions=400), "leaks")
+    found = outcome(examined_apart(fault, "leaks", sessions=400), "leaks")
     assert found.verdict == "fail", found
     assert words in told(found, "fail")
+
+
+def test_what_one_process_leaks_is_not_hidden_by_others_that_end() -> None:
+    """A server that leaks 64 KiB a session, while ten helpers of 50 MiB that it once started end one by one."""
+    measured = []
+    for part in range(PARTS + 1):
+        helpers = {(pid, 0.0): Share(50 * 2**20, 9, 1, 0.0) for pid in range(2, 12 - 2 * part)}
+        measured.append(Held({(1, 0.0): Share(2**28 + part * 50 * 2**16, 20 + part * 10, 1, 0.0), **helpers}))
+    found = Outcome("leaks", "Do sessions leave nothing behind?")
+    _judge(found, "200 sessions", 200, measured, well=True)
+    assert "64 KiB stay" in told(found, "fail")
+    assert "descriptors grow" in told(found, "fail")
+    assert "in the 3 processes that ran all the time, 356.0 → 368.5 MiB, 38 → 78 descriptors" in told(found, "fail")
 
 
 def test_what_declares_to_destroy_is_not_called_unasked() -> None:

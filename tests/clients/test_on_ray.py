@@ -24,16 +24,16 @@ from mcpgym_rl.run import LOST_AT_MOST, EpisodeSpec
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_node_that_is_killed_costs_no_episode(tmp_path: Path) -> None:
-    """Two nodes and sixty episodes; ``python -m tests.bench.ray_nodes`` by itself has four and two thousand."""
+    """Two nodes and 240 episodes; ``python -m tests.bench.ray_nodes`` by itself has four and two thousand."""
     pytest.importorskip("ray", reason="Ray is in the extra ray")
     figures = tmp_path / "figures.json"
-    command = [sys.executable, "-m", "tests.bench.ray_nodes", "--nodes", "2", "--episodes", "60"]
+    command = [sys.executable, "-m", "tests.bench.ray_nodes", "--nodes", "2", "--episodes", "240"]
     done = subprocess.run(
         [*command, "--json", str(figures)], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=580
     )
     assert done.returncode == 0, done.stdout + done.stderr
     made = json.loads(figures.read_text())
-    assert (made["scored"], made["twice"], made["differing_traces"]) == (60, 0, 0)
+    assert (made["scored"], made["twice"], made["differing_traces"]) == (240, 0, 0)
     assert made["servers"] == "2"
     assert made["listening_beyond_loopback"] == [], "a cluster that is started here is nobody else's"
     assert made["played_again"] >= 1, "the node was to die with episodes under way"

@@ -9,7 +9,7 @@ import asyncio
 import ipaddress
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,14 +20,49 @@ MOST_QUEUED = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What a process and its descendants hold together. ``memory`` is resident bytes, ``cpu`` seconds of CPU so far."""
+class Share:
+    """What one process holds. ``memory`` is resident bytes, ``cpu`` seconds of CPU so far."""
 
     memory: int
     descriptors: int
     threads: int
-    children: int
     cpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a process and its descendants hold: each its share, by process id and when it was started."""
+
+    shares: Mapping[tuple[int, float], Share]
+
+    @property
+    def memory(self) -> int:
+        """Resident bytes of all together."""
+        return sum(share.memory for share in self.shares.values())
+
+    @property
+    def descriptors(self) -> int:
+        """Open files and sockets of all together."""
+        return sum(share.descriptors for share in self.shares.values())
+
+    @property
+    def threads(self) -> int:
+        """Threads of all together."""
+        return sum(share.threads for share in self.shares.values())
+
+    @property
+    def children(self) -> int:
+        """How many descendants there are."""
+        return max(0, len(self.shares) - 1)
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of CPU that all have used so far."""
+        return sum(share.cpu for share in self.shares.values())
+
+    def of(self, processes: Container[tuple[int, float]]) -> Held:
+        """What these processes hold of it."""
+        return Held({which: share for which, share in self.shares.items() if which in processes})
 
 
 def held(pid: int) -> Held | None:
@@ -37,21 +72,21 @@ def held(pid: int) -> Held | None:
         family = [root, *root.children(recursive=True)]
     except psutil.Error:
         return None
-    memory = descriptors = threads = counted = 0
-    cpu = 0.0
+    shares = {}
     for process in family:
         try:
             with process.oneshot():
-                memory += process.memory_info().rss
-                descriptors += process.num_fds() if hasattr(process, "num_fds") else process.num_handles()
-                threads += process.num_threads()
                 times = process.cpu_times()
-                cpu += times.user + times.system
-            counted += 1
+                shares[process.pid, process.create_time()] = Share(
+                    process.memory_info().rss,
+                    process.num_fds() if hasattr(process, "num_fds") else process.num_handles(),
+                    process.num_threads(),
+                    times.user + times.system,
+                )
         except psutil.Error:
             if process is root:
                 return None
-    return Held(memory, descriptors, threads, max(0, counted - 1), cpu)
+    return Held(shares)
 
 
 def descendants(pid: int) -> list[int]:
