@@ -26,6 +26,8 @@ from reruns import pytest_collection_modifyitems, pytest_runtest_logstart  # noq
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so do runners start us that work in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # and so nohup: what we start would take no notice of it either
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes are started: each would compile all it imports
 settings.register_profile("busy", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")

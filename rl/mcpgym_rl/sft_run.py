@@ -29,7 +29,7 @@ from mcpgym_rl.files import write_atomically
 from mcpgym_rl.local.chat import Chat
 from mcpgym_rl.parse import parse
 from mcpgym_rl.sft import Game, SftConfig, SftStep, fit
-from mcpgym_rl.training.recipe import ModelSection
+from mcpgym_rl.training.sections import ModelSection
 
 CONFIG = "sft.json"
 

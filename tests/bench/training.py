@@ -33,7 +33,7 @@ def measure(quick: bool, folder: Path) -> dict[str, Any]:
     from tests.bench.warmed_up import load, make_model
 
     from mcpgym_rl.local.policy import LocalPolicy
-    from mcpgym_rl.training.recipe import Rl
+    from mcpgym_rl.training.sections import Rl
 
     torch.set_num_threads(1)
     groups, rounds, steps = (4, 1, 120) if quick else (32, 3, 500)

@@ -20,7 +20,8 @@ from mcpgym.episodes import Episodes
 from mcpgym_rl.lanes import ControlLane
 from mcpgym_rl.run import EpisodeSpec
 from mcpgym_rl.training.curriculum import Lines, plan_batch
-from mcpgym_rl.training.recipe import Rl, make_recipe
+from mcpgym_rl.training.recipe import make_recipe
+from mcpgym_rl.training.sections import Rl
 from mcpgym_rl.training.trainer import Setup, Trainer
 
 WORTH = {"win": 1.0, "draw": 0.5, "loss": -0.5, "unfinished": -0.5}

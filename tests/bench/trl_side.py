@@ -23,7 +23,7 @@ from mcpgym.episode import Episode
 from mcpgym.episodes import Episodes
 from mcpgym_rl.policies.chat_format import native_tools
 from mcpgym_rl.run import EpisodeSpec
-from mcpgym_rl.training.recipe import Rl
+from mcpgym_rl.training.sections import Rl
 
 
 @dataclass

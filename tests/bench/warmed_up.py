@@ -14,7 +14,7 @@ from mcpgym_rl.new_model import new_model
 from mcpgym_rl.policies import make_policy
 from mcpgym_rl.sft import Game, SftConfig, fit
 from mcpgym_rl.training.models import load_model, save_model
-from mcpgym_rl.training.recipe import ModelSection
+from mcpgym_rl.training.sections import ModelSection
 
 NAME = "tic-tac-toe"
 

@@ -21,7 +21,8 @@ from mcpgym_rl.training.guards import TrainingStopped
 from mcpgym_rl.training.metrics import read_metrics
 from mcpgym_rl.training.models import copy_model, load_model, save_model
 from mcpgym_rl.training.pipeline import Pipeline
-from mcpgym_rl.training.recipe import ModelSection, make_recipe
+from mcpgym_rl.training.recipe import make_recipe
+from mcpgym_rl.training.sections import ModelSection
 from mcpgym_rl.training.updating import average
 
 IDS = torch.arange(100, 140)[None]

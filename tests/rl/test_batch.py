@@ -13,7 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from mcpgym_rl.traces import Trace, TraceTokens
 from mcpgym_rl.training.batch import make_batch
 from mcpgym_rl.training.guards import TrainingStopped, Watch
-from mcpgym_rl.training.recipe import Guards, Rl
+from mcpgym_rl.training.sections import Guards, Rl
 from mcpgym_rl.training.updating import (
     average,
     entropy_weight,

@@ -20,7 +20,7 @@ from mcpgym_rl.certificate import certify
 from mcpgym_rl.policy import EpisodeContext, Tokens, Turn
 from mcpgym_rl.run import EpisodeSpec
 from mcpgym_rl.training.curriculum import KnownLine, Lines, Plan, groups_for, last_turn, plan_batch
-from mcpgym_rl.training.recipe import Curriculum, LineGroups, Rl
+from mcpgym_rl.training.sections import Curriculum, LineGroups, Rl
 
 
 def line(name: str, turns: int = 4, survived: int = 0) -> KnownLine:

@@ -12,8 +12,8 @@ from mcpgym.rewards import Reward
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace, TraceCall, TraceError
 from mcpgym_rl.training.guards import NothingLeft, TrainingStopped, Watch, invalid_share
-from mcpgym_rl.training.recipe import Guards, Rewards
 from mcpgym_rl.training.rewarding import all_perfect
+from mcpgym_rl.training.sections import Guards, Rewards
 
 PLAYED = replace(trace((4, "fine")), calls=[TraceCall("play", {}, "fine", False, 0.1)])
 

@@ -20,7 +20,8 @@ from mcpgym_rl.policies import make_policy
 from mcpgym_rl.training.metrics import read_metrics
 from mcpgym_rl.training.models import load_model
 from mcpgym_rl.training.pipeline import Pipeline
-from mcpgym_rl.training.recipe import ModelSection, make_recipe
+from mcpgym_rl.training.recipe import make_recipe
+from mcpgym_rl.training.sections import ModelSection
 from mcpgym_rl.training.trainer import Setup, Trainer
 
 ENVIRONMENT = load_environment("tic-tac-toe")

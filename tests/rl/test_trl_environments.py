@@ -193,7 +193,7 @@ def test_trl_trains_with_it(tmp_path: Path) -> None:
 
     from mcpgym_rl.local.policy import shipped_models
     from mcpgym_rl.training.models import load_model
-    from mcpgym_rl.training.recipe import ModelSection
+    from mcpgym_rl.training.sections import ModelSection
 
     factory = environment_factory("tic-tac-toe")
     path = shipped_models(factory.environment)["default"]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from mcpgym.errors import ConfigurationError
-from mcpgym_rl.training.recipe import Rl, make_recipe
+from mcpgym_rl.training.recipe import make_recipe
+from mcpgym_rl.training.sections import Rl
 from mcpgym_rl.trl.recipe import CANNOT, fitted, make_trl_recipe
 from mcpgym_rl.trl.settings import INSTEAD, sizes
 

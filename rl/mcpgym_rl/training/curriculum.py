@@ -19,7 +19,7 @@ from mcpgym.tasks import derive_seed
 from mcpgym_rl.certificate import Certification, Choice
 from mcpgym_rl.policy import Tokens, Turn
 from mcpgym_rl.run import EpisodeSpec
-from mcpgym_rl.training.recipe import LineGroups, Rl
+from mcpgym_rl.training.sections import LineGroups, Rl
 
 
 @dataclass(frozen=True, slots=True)

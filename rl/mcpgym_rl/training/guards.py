@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcpgym_rl.stop_reason import StopReason
 from mcpgym_rl.traces import Trace
-from mcpgym_rl.training.recipe import Guards
+from mcpgym_rl.training.sections import Guards
 
 
 class TrainingStopped(Exception):

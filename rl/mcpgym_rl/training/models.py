@@ -14,7 +14,7 @@ from torch import nn
 from mcpgym.errors import ConfigurationError
 from mcpgym_rl.local.chat import Chat
 from mcpgym_rl.local.directory import open_directory
-from mcpgym_rl.training.recipe import ModelSection
+from mcpgym_rl.training.sections import ModelSection
 
 _WEIGHTS = frozenset({".safetensors", ".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack", ".onnx"})
 """Files of weights, in whatever form: those of a trained model are not those beside it."""

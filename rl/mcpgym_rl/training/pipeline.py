@@ -40,7 +40,8 @@ from mcpgym_rl.sft import SftStep, fit
 from mcpgym_rl.training.checkpoint import State
 from mcpgym_rl.training.curves import draw_curves
 from mcpgym_rl.training.models import load_model, save_model
-from mcpgym_rl.training.recipe import Recipe, Rl
+from mcpgym_rl.training.recipe import Recipe
+from mcpgym_rl.training.sections import Rl
 from mcpgym_rl.training.trainer import Setup, Trainer
 
 

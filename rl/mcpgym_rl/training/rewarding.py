@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mcpgym.rewards import Reward
 from mcpgym_rl.traces import Trace
-from mcpgym_rl.training.recipe import Rewards
+from mcpgym_rl.training.sections import Rewards
 
 
 def reward_of(trace: Trace, rewards: Rewards) -> float | None:

@@ -31,8 +31,9 @@ from mcpgym_rl.training.curriculum import Plan, groups_for, plan_batch
 from mcpgym_rl.training.guards import NothingLeft, TrainingStopped
 from mcpgym_rl.training.metrics import Metrics, describe_batch
 from mcpgym_rl.training.models import copy_model
-from mcpgym_rl.training.recipe import Recipe, Rl
+from mcpgym_rl.training.recipe import Recipe
 from mcpgym_rl.training.rewarding import all_perfect, reward_of
+from mcpgym_rl.training.sections import Rl
 from mcpgym_rl.training.updating import Update, average, entropy_weight, learning_rate, minibatches, update
 
 Report = Callable[[Mapping[str, Any]], None]

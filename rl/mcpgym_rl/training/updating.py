@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from mcpgym_rl.sft_loop import parts
 from mcpgym_rl.training import losses
 from mcpgym_rl.training.batch import Batch, Sequences
-from mcpgym_rl.training.recipe import Rl
+from mcpgym_rl.training.sections import Rl
 
 
 @dataclass(frozen=True, slots=True)

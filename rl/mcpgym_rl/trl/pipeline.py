@@ -25,7 +25,7 @@ from mcpgym_rl.training.guards import NothingLeft
 from mcpgym_rl.training.metrics import Metrics, read_metrics
 from mcpgym_rl.training.models import load_model, save_model
 from mcpgym_rl.training.pipeline import Pipeline
-from mcpgym_rl.training.recipe import Rl
+from mcpgym_rl.training.sections import Rl
 from mcpgym_rl.trl.plan import planned
 from mcpgym_rl.trl.recipe import TrlRecipe
 from mcpgym_rl.trl.settings import grpo_config, world

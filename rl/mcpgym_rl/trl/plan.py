@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcpgym_rl.run import EpisodeSpec
 from mcpgym_rl.training.curriculum import Lines, plan_batch
-from mcpgym_rl.training.recipe import Recipe, Rl
+from mcpgym_rl.training.recipe import Recipe
+from mcpgym_rl.training.sections import Rl
 
 if TYPE_CHECKING:
     from datasets import Dataset  # type: ignore[import-untyped]

@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import Field
 
 from mcpgym.errors import ConfigurationError
-from mcpgym_rl.training.recipe import Curriculum, Guards, Recipe, Rl, checked, find_recipe_data
+from mcpgym_rl.training.recipe import Recipe, checked, find_recipe_data
+from mcpgym_rl.training.sections import Curriculum, Guards, Rl
 
 ENGINE = "trl"
 """The name of the table, and of the engine on the command line."""

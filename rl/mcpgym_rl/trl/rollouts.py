@@ -19,8 +19,9 @@ from mcpgym_rl.run import EpisodeSpec, run
 from mcpgym_rl.traces import Trace, TraceTokens
 from mcpgym_rl.training.guards import TrainingStopped, Watch
 from mcpgym_rl.training.metrics import describe_batch
-from mcpgym_rl.training.recipe import Recipe, Rl
+from mcpgym_rl.training.recipe import Recipe
 from mcpgym_rl.training.rewarding import all_perfect, reward_of
+from mcpgym_rl.training.sections import Rl
 from mcpgym_rl.trl.plan import read
 from mcpgym_rl.trl.vllm_engine import VllmEngine
 

@@ -18,7 +18,7 @@ from mcpgym_rl.trl.recipe import TrlRecipe
 if TYPE_CHECKING:
     from trl.trainer.grpo_config import GRPOConfig
 
-    from mcpgym_rl.training.recipe import Rl
+    from mcpgym_rl.training.sections import Rl
 
 ROLLOUTS_AT_ONCE = 16
 """How many rollouts' gradients one process computes at once at most, where ``[trl]`` does not say."""

@@ -17,7 +17,7 @@ from mcpgym_rl.vllm.server import VllmServer
 
 if TYPE_CHECKING:
     from mcpgym_rl.local.chat import Chat
-    from mcpgym_rl.training.recipe import Rl
+    from mcpgym_rl.training.sections import Rl
 
 KEY = "VLLM_API_KEY"
 """The environment variable with the server's key, where it wants one."""
