@@ -70,6 +70,11 @@ def test_the_curves_of_a_run_go_on_from_stage_to_stage(tmp_path: Path, monkeypat
     assert drawn["Reward and its components"] == [(0, 0.1), (1, 0.2), (2, None), (2, 0.5), (3, 0.4), (4, 0.6)]
     assert draw_curves(tmp_path / "rl", "one") == tmp_path / "rl" / "curves.png"
     assert draw_curves(tmp_path / "nothing", "none") is None
+    with monkeypatch.context() as patch:
+        patch.delattr("mcpgym_rl.training.curves._plot")
+        assert draw_curves(tmp_path, "one", [tmp_path / "rl"]) == tmp_path / "curves.png"
+    assert (tmp_path / "curves.png").read_bytes() == (tmp_path / "rl" / "curves.png").read_bytes()
+    assert not list(tmp_path.rglob(".*")), "nothing half written stays"
 
 
 @pytest.mark.slow

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mcpgym_rl.files import replace_whole
 from mcpgym_rl.training.metrics import read_metrics
 
 FILE = "curves.png"
@@ -15,9 +16,18 @@ FILE = "curves.png"
 def draw_curves(folder: Path, title: str, stages: Sequence[Path] = ()) -> Path | None:
     """Draw ``curves.png`` in ``folder`` from its ``metrics.jsonl``, or from those of ``stages`` one after the other.
 
-    It is replaced atomically; None without data.
+    It is replaced atomically; None without data. That of one stage alone is the one which that stage has, if it has.
     """
-    rows, begun = _joined([read_metrics(stage) for stage in stages or (folder,)])
+    drawn = stages[0] / FILE if len(stages) == 1 else None
+    picture = drawn.read_bytes() if drawn is not None and drawn.exists() else _picture(title, stages or (folder,))
+    if picture is None:
+        return None
+    replace_whole(folder / FILE, picture)
+    return folder / FILE
+
+
+def _picture(title: str, stages: Sequence[Path]) -> bytes | None:
+    rows, begun = _joined([read_metrics(stage) for stage in stages])
     if not rows:
         return None
     import matplotlib
@@ -49,15 +59,12 @@ def draw_curves(folder: Path, title: str, stages: Sequence[Path] = ()) -> Path |
     for axis in axes[2]:
         axis.set_xlabel("step")
     _time_axis(axes[0], rows)
-    path = folder / FILE
-    temporary = folder / f".{FILE}.{os.getpid()}.png"
+    picture = io.BytesIO()
     try:
-        figure.savefig(temporary, dpi=110)
-        temporary.replace(path)
+        figure.savefig(picture, format="png", dpi=110)
     finally:
-        temporary.unlink(missing_ok=True)
         pyplot.close(figure)
-    return path
+    return picture.getvalue()
 
 
 def _joined(stages: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[list[Mapping[str, Any]], list[int]]:
