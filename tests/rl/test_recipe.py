@@ -79,3 +79,15 @@ def test_what_cannot_be_read_or_is_no_environment_is_said(tmp_path: Path) -> Non
         find_recipe("tic-tac-to")
     with pytest.raises(ConfigurationError, match="environment is not a table"):
         find_recipe("tic-tac-toe", {"environment.name": 1})
+
+
+def test_a_table_that_is_given_in_part_keeps_the_rest_of_its_own_defaults() -> None:
+    """``weak`` has other defaults than ``LineGroups``: they are what the reference shows, given the table or not."""
+    own = make_recipe({"environment": "tic-tac-toe", "rl": {}}).rl
+    changed = make_recipe({"environment": "tic-tac-toe", "rl": {"curriculum": {"weak": {"max_temperature": 1.5}}}}).rl
+    assert own is not None
+    assert changed is not None
+    assert changed.curriculum.weak == own.curriculum.weak.model_copy(update={"max_temperature": 1.5})
+    assert changed.curriculum.open == own.curriculum.open
+    with pytest.raises(ConfigurationError, match=r"there is no field rl\.curriculum\.weak\.colour"):
+        make_recipe({"environment": "tic-tac-toe", "rl": {"curriculum": {"weak": {"colour": 1}}}})

@@ -87,9 +87,6 @@ def section(schema: Schema, definitions: Schema, path: str, defaults: Schema) ->
             below.append((f"{path}.{name}" if path else name, inner, default if isinstance(default, dict) else {}))
     if rows:
         yield table(COLUMNS, rows) + "\n"
-    if differ := [name for name in defaults if defaults[name] != schema["properties"][name].get("default")]:
-        own = ", ".join(f"`{name} = {_value(schema['properties'][name].get('default'))}`" for name in differ)
-        yield f"So it is where the table is left out. In a table that is there, what is left out is {own}.\n\n"
     for name, inner, values in below:
         yield from section(inner, definitions, name, values)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -14,6 +15,18 @@ class Section(BaseModel):
     """A part of a recipe: unknown keys are refused, and each field's docstring says what it is."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rest_as_it_is(cls, data: Any) -> Any:
+        """A table within that is given in part changes this part of its default here."""
+        if not isinstance(data, Mapping):
+            return data
+        filled = dict(data)
+        for name, field in cls.model_fields.items():
+            if isinstance(field.default, Section) and isinstance(data.get(name), Mapping):
+                filled[name] = {**field.default.model_dump(exclude_unset=True), **data[name]}
+        return filled
 
 
 class ModelSection(Section):
