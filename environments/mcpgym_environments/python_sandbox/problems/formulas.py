@@ -13,6 +13,7 @@ import json
 import re
 import sys
 
+from mcpgym.errors import InfrastructureError
 from mcpgym_environments.python_sandbox.problems.answers import (
     RIGHT,
     Answer,
@@ -72,7 +73,10 @@ def has_second_chance(answer: Answer, submitted: str) -> str | None:
 async def judge_formula(answer: Answer, submitted: str) -> Verdict:
     """:func:`~.answers.judge`, and where it says no to a formula, what math-verify (extra ``sandbox``) makes of it.
 
-    A formula that takes too long or too much memory is not right. Without the extra the strict match decides.
+    A formula that takes too much work or memory is not right. Without the extra the strict match decides.
+
+    Raises:
+        InfrastructureError: the machine is so busy that there is no answer; that is no act of the policy's.
     """
     verdict = judge(answer, submitted)
     formula = None if verdict.correct else has_second_chance(answer, submitted)
@@ -85,7 +89,7 @@ async def judge_formula(answer: Answer, submitted: str) -> Verdict:
 
 
 async def _read(asked: str) -> str:
-    """What the process that reads formulas says; nothing where it was stopped."""
+    """What the process that reads formulas says; nothing where its own limits stopped it."""
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-I", "-c", _CHILD,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
@@ -95,7 +99,8 @@ async def _read(asked: str) -> str:
         async with asyncio.timeout(WALL_SECONDS):
             out, _ = await child.communicate(asked.encode())
     except TimeoutError:
-        return ""
+        allowed = f"{CPU_SECONDS} CPU seconds within {WALL_SECONDS:g} s"
+        raise InfrastructureError(f"a formula was not read: the machine had no {allowed} for it") from None
     finally:
         if child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
