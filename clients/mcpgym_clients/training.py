@@ -164,9 +164,9 @@ def _tell(outcome: Outcome, recipe: Recipe) -> None:
     console = out()
     console.print(f"model: [bold]{escaped(outcome.model)}[/bold], after {outcome.cpu_seconds:.0f} CPU seconds")
     if outcome.certificate is not None:
-        console.print(_verdict(outcome.certificate, outcome.finished), soft_wrap=True)
+        console.print(escaped(_verdict(outcome.certificate, outcome.finished)), soft_wrap=True)
     elif outcome.finished not in ("steps", "warm-up"):
-        console.print(f"it ended for: {escaped(outcome.finished.replace('_', ' '))}", soft_wrap=True)
+        console.print(f"it ended for: {escaped(_why(outcome.finished))}", soft_wrap=True)
     settings = "".join(f" --config {shlex.quote(f'{name}={_text(value)}')}" for name, value in recipe.config.items())
     measure = (
         f"mcpgym eval {shlex.quote(recipe.environment)}{settings} --policy {shlex.quote(f'local:{outcome.model}')}"
@@ -182,5 +182,10 @@ def _verdict(certificate: Mapping[str, Any], finished: str) -> str:
     lines, lost, unfinished = (certificate[name] for name in ("lines", "lost_lines", "unfinished_lines"))
     random = certificate["versus_random"]
     shares = f"{random['win']:.2%} won, {random['draw']:.2%} drawn, {random['loss']:.2%} lost against random play"
-    head = "certified" if finished == "certified" else f"not there yet (it ended for: {finished.replace('_', ' ')})"
+    head = "certified" if finished == "certified" else f"not there yet (it ended for: {_why(finished)})"
     return f"{head}: {lines} lines of play, {lost} lost, {unfinished} unfinished; {shares} (exact)"
+
+
+def _why(finished: str) -> str:
+    """A limit by its name, in words; or a guard's message as it is."""
+    return finished.replace("_", " ") if finished.isidentifier() else finished

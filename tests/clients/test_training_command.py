@@ -54,3 +54,15 @@ def test_at_its_end_a_run_says_why_it_ended_early_and_how_its_model_is_measured(
     assert f"mcpgym eval tic-tac-toe {settings} --policy 'local:my runs/model'" in said
     _tell(Outcome(Path("m"), None, "steps", 12.3), make_recipe({"environment": "tic-tac-toe"}))
     assert "it ended for" not in capsys.readouterr().out
+
+
+def test_what_a_guard_advises_is_told_as_it_is_names_of_tables_included(capsys: pytest.CaptureFixture[str]) -> None:
+    advice = "the policy made no tool call in the first batch; warm it up first (a [warm_up] table)"
+    shares = {"win": 0.0, "draw": 0.0, "loss": 0.0}
+    certificate = {"lines": 10, "lost_lines": 0, "unfinished_lines": 10, "versus_random": shares}
+    recipe = make_recipe({"environment": "tic-tac-toe"})
+    _tell(Outcome(Path("m"), certificate, advice, 5.0), recipe)
+    _tell(Outcome(Path("m"), None, advice, 5.0), recipe)
+    assert capsys.readouterr().out.count(f"it ended for: {advice}") == 2
+    _tell(Outcome(Path("m"), certificate, "cpu_seconds", 5.0), recipe)
+    assert "it ended for: cpu seconds)" in capsys.readouterr().out
