@@ -2,8 +2,8 @@
 
 With several workers the longest begin first; ``ordering.py`` says how, and how it is measured.
 
-Which tests are run once more when they fail, ``reruns.py`` says. For the same reason no example of hypothesis's has a
-deadline.
+On a busy machine any wait can be too short: ``reruns.py`` says which tests are run once more when they fail, and no
+example of hypothesis's has a deadline.
 """
 
 from __future__ import annotations

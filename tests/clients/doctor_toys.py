@@ -268,25 +268,24 @@ def examined(fault: str, *only: str, places: bool = False, **settings: Any) -> E
     async def work() -> Examination:
         async with serving_toy(Toy(fault)) as base:
             others = [f"{base}/place-{number}/mcp" for number in range(12)] if places else []
-            subject = HttpSubject(f"{base}/mcp", {}, 3.0, others)
-            chosen = {"quick": True, "sessions": 16, **settings}
-            return await examine(Context(subject, **chosen), only)
+            return await _findings(f"{base}/mcp", others, only, settings)
 
     return asyncio.run(work())
 
 
 def examined_apart(fault: str, *only: str, **settings: Any) -> Examination:
     """The doctor's findings on a toy in a process of its own: what is measured of that process is the toy's alone."""
-
-    async def work(url: str) -> Examination:
-        return await examine(Context(HttpSubject(url, {}, 3.0, []), quick=True, **settings), only)
-
     with subprocess.Popen([sys.executable, __file__, fault], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            return asyncio.run(work(process.stdout.readline().strip()))
+            return asyncio.run(_findings(process.stdout.readline().strip(), [], only, settings))
         finally:
             process.kill()
+
+
+async def _findings(url: str, others: list[str], only: tuple[str, ...], settings: dict[str, Any]) -> Examination:
+    chosen = {"quick": True, "sessions": 16, **settings}
+    return await examine(Context(HttpSubject(url, {}, 3.0, others), **chosen), only)
 
 
 async def _serve(fault: str) -> None:

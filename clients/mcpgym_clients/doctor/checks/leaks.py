@@ -69,17 +69,18 @@ def _judge(outcome: Outcome, told: str, count: int, measured: list[Held], well: 
     throughout = set.intersection(*(set(each.shares) for each in measured))
     # What a process that ends gives back must not hide what another holds on to.
     staying = [each.of(throughout) for each in measured]
+    change = _change(measured, staying)
     found = False
     for name in ("descriptors", "threads", "children"):
         counts = [(getattr(one[1], name), getattr(one[-1], name)) for one in (measured, staying)]
         if any(after - before > max(8, count // 20) for before, after in counts):
             found = True
             advice = f"Release its {name} when a session ends, however it ends."
-            (outcome.fail if well else outcome.warn)(f"{told}: {name} grow: {_change(measured, staying)}", advice)
+            (outcome.fail if well else outcome.warn)(f"{told}: {name} grow: {change}", advice)
     slope = max(_slope(measured, count), _slope(staying, count))
     if count >= LEAST and slope > MEMORY:
         found = True
-        told_slope = f"{told}: {slope / 1024:.0f} KiB stay for each: {_change(measured, staying)}"
+        told_slope = f"{told}: {slope / 1024:.0f} KiB stay for each: {change}"
         if well:
             outcome.fail(told_slope, "Something holds on to sessions that were closed: look for a dict keyed on them.")
         else:
@@ -90,7 +91,7 @@ def _judge(outcome: Outcome, told: str, count: int, measured: list[Held], well: 
             )
     if not found:
         kept = f"{max(slope, 0) / 1024:.1f} KiB for each" if count >= LEAST else "too few to tell of memory"
-        outcome.passed(f"{told}: {_change(measured, staying)}; {kept}")
+        outcome.passed(f"{told}: {change}; {kept}")
 
 
 def _slope(measured: list[Held], count: int) -> float:
@@ -105,16 +106,19 @@ def _slope(measured: list[Held], count: int) -> float:
 def _change(measured: list[Held], staying: list[Held]) -> str:
     first, last = measured[0], measured[-1]
     change = (
-        f"{first.memory / 2**20:.1f} → {last.memory / 2**20:.1f} MiB, {first.descriptors} → {last.descriptors} "
-        f"descriptors, {first.threads} → {last.threads} threads, {first.children} → {last.children} children"
+        f"{_memory_and_files(measured)}, {first.threads} → {last.threads} threads, "
+        f"{first.children} → {last.children} children"
     )
     if staying == measured:
         return change
-    first, last = staying[0], staying[-1]
-    return (
-        f"{change}; of which, in the {len(first.shares)} processes that ran all the time, {first.memory / 2**20:.1f} → "
-        f"{last.memory / 2**20:.1f} MiB, {first.descriptors} → {last.descriptors} descriptors"
-    )
+    count = len(staying[0].shares)
+    return f"{change}; of which, in the {count} processes that ran all the time, {_memory_and_files(staying)}"
+
+
+def _memory_and_files(measured: list[Held]) -> str:
+    first, last = measured[0], measured[-1]
+    memory = f"{first.memory / 2**20:.1f} → {last.memory / 2**20:.1f} MiB"
+    return f"{memory}, {first.descriptors} → {last.descriptors} descriptors"
 
 
 async def _sessions(context: Context, count: int, era: Era, well: bool) -> list[str]:

@@ -80,8 +80,7 @@ class Fts5Index:
         """See :class:`Index`."""
         known = self._frequencies.get(word)
         if known is None:
-            with self._pool.connection() as connection:
-                known = min((self._documents(connection, term) for term in terms_of(word)), default=0)
+            known = min(map(self._documents, terms_of(word)), default=0)
             if len(self._frequencies) < 100_000:
                 self._frequencies[word] = known
         return known
@@ -90,10 +89,9 @@ class Fts5Index:
         """Give its files back."""
         self._pool.close()
 
-    @staticmethod
-    def _documents(connection: sqlite3.Connection, term: str) -> int:
-        row = connection.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).fetchone()
-        return int(row[0]) if row else 0
+    def _documents(self, term: str) -> int:
+        rows = self._pool.rows("SELECT doc FROM vocabulary WHERE term = ?", (term,))
+        return int(rows[0][0]) if rows else 0
 
     def _affordable(self, query: Query) -> tuple[list[str], bool]:
         """The words and phrases that a section must have, and whether they can be ranked.
