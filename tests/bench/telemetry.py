@@ -322,7 +322,7 @@ def main() -> None:
     try:
         made = {
             "MCP over HTTP, fast lane: a call": over_http(
-                "fast", endpoint, 2 if quick else 40, 256 if quick else 4_096
+                "fast", endpoint, 2 if quick else 80, 256 if quick else 2_048
             ),
             "MCP over HTTP, SDK lane: a call": over_http("sdk", endpoint, 2 if quick else 60, 64 if quick else 320),
             "in process: a call": in_process(3 if quick else 60, 1_600 if quick else 16_000, endpoint),

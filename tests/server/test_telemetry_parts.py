@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import logging
@@ -15,15 +16,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, Status
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, Sampler, TraceIdRatioBased
 from tests.server.telemetry_backend import attributes
 
+from mcpgym.calls import CallRecord
+from mcpgym.episodes import Episodes
 from mcpgym.tally import BOUNDS, Tally
 from mcpgym.telemetry import otlp, settings, switch
+from mcpgym.telemetry.calls import CallKind, Calls
 from mcpgym.telemetry.context import CURRENT, NOBODY, Context, caller, carry, new_span, new_trace, read, write
-from mcpgym.telemetry.rows import CallRows, pack
 from mcpgym.telemetry.sections import NOTHING, Template, section
 from mcpgym.telemetry.spans import Kind, Owner, Shape, digest
 
@@ -117,36 +120,58 @@ def test_the_official_messages_read_what_was_written(
     assert attributes(first) == {**common, "episode": "digest", **own, "list": ["a", "b"]}
 
 
-ROWS = st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1e9), st.integers(10**18, 2 * 10**18)), max_size=20)
+KINDS = st.lists(st.tuples(st.sampled_from(["a", "bc", "d" * 90, "é" * 200]), st.booleans()), min_size=1, max_size=5)
+WAITED = st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1e9), st.integers(10**18, 2 * 10**18)), max_size=40)
 
 
-@given(ABOUT, st.booleans(), ROWS, st.integers(0, 20))
-def test_rows_of_calls_are_written_as_spans_are(about: Any, remote: bool, made: Any, most: int) -> None:
-    owner = Owner({"episode": "digest"}, Context(new_trace(), new_span(), True, remote))
-    rows = CallRows(owner)
-    shapes = [Shape(name * 90, Kind.SERVER, about, failed=name == "b") for name in "abc"]
-    assert [rows.number(shape) for shape in (*shapes, *shapes)] == [0, 1, 2, 0, 1, 2]
-    for row in made:
-        rows.rows.extend(pack(*row))
-    taken, left = rows.take(most), rows.take(100)
-    assert [len(part.ids) for part in (taken, left)] == [8 * len(made[:most]), 8 * len(made[most:])]
-    spans = [*taken.spans(), *left.spans()]
-    assert [(shapes.index(span[5]), span[4]) for span in spans] == [(shape, end) for shape, _, end in made]
-    assert [span[4] - span[3] for span in spans] == [int(milliseconds * 1e6) for _, milliseconds, _ in made]
-    assert len({span[1] for span in spans}) == len(spans)
-    found = ScopeSpans.FromString(otlp.encode_calls(taken) + otlp.encode_calls(left))
-    assert found == ScopeSpans.FromString(b"".join(map(otlp.encode, spans)))
+@given(ABOUT, KINDS, WAITED)
+def test_calls_are_written_as_spans_are(about: Any, named: Any, waited: Any) -> None:
+    kinds = []
+    for name, remote in named:
+        owner = Owner({"episode": "digest"}, Context(new_trace(), new_span(), True, remote))
+        kinds.append(CallKind(owner, Shape(name, Kind.SERVER, about, failed=name == "bc")))
+    waited = [(kinds[number % len(kinds)], *times) for number, *times in waited]
+    calls = Calls(list(itertools.chain(*waited)))
+    spans = list(calls.spans())
+    assert len(calls) == len(spans) == len({span[1] for span in spans}) == len(waited)
+    assert [(span[6], span[5], span[4] - span[3], span[4]) for span in spans] == [
+        (kind.owner, kind.shape, int(milliseconds * 1e6), end) for kind, milliseconds, end in waited
+    ]
+    written = otlp.request(b"", b"", spans), otlp.request(b"", b"", (), calls)
+    (wanted,), (found,) = (ExportTraceServiceRequest.FromString(bytes_).resource_spans for bytes_ in written)
+    by_id = [{span.span_id: span for span in some.scope_spans[0].spans} for some in (wanted, found)]
+    assert by_id[0] == by_id[1]
+    assert len(found.scope_spans[0].spans) == len(spans)
 
 
-def test_no_row_is_lost_or_taken_twice_while_calls_come_in() -> None:
-    rows = CallRows(Owner({}, Context(new_trace(), new_span(), True)))
-    rows.number(Shape("call", Kind.SERVER, {}))
-    ends: list[int] = []
-    calls = threading.Thread(target=lambda: [rows.rows.extend(pack(0, 1.0, end)) for end in range(50_000)])
-    calls.start()
-    while calls.is_alive() or rows.rows:
-        ends += [span[4] for span in rows.take(7).spans()]
-    assert ends == list(range(50_000))
+def test_no_call_is_lost_or_told_twice_while_others_export(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "1000000")
+    monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "7")
+    exporter = InMemorySpanExporter()
+    settings.begin([exporter])
+    episodes = Episodes.of("tic-tac-toe")
+    episode = asyncio.run(episodes.open("tic-tac-toe", split="train", index=0))
+    watch, called = episode.watch, 20_000
+    assert watch is not None
+
+    def calling() -> None:
+        for milliseconds in range(called):
+            watch.called(CallRecord("play", {}, "", milliseconds % 50 == 0, float(milliseconds)))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        thread = threading.Thread(target=calling)
+        thread.start()
+        while thread.is_alive():
+            settings.flush()
+        thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+        settings.end()
+    spans = exporter.get_finished_spans()
+    found = sorted((span.end_time or 0) - (span.start_time or 0) for span in spans)
+    assert found == [milliseconds * 1_000_000 for milliseconds in range(called)]
 
 
 def test_while_it_is_off_nothing_is_made_and_nothing_is_carried() -> None:
@@ -278,6 +303,24 @@ def test_a_sampler_that_fails_costs_no_more_than_its_spans(caplog: pytest.LogCap
     assert not exporter.get_finished_spans()
     assert "RuntimeError" in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_calls_that_cannot_wait_are_lost_and_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "10")
+    exporter = InMemorySpanExporter()
+    settings.begin([exporter])
+    recorder = switch.recorder
+    assert recorder is not None
+    episode = asyncio.run(Episodes.of("tic-tac-toe").open("tic-tac-toe", split="train", index=0))
+    assert episode.watch is not None
+    with recorder._exporting:  # the backend is slow
+        for _ in range(25):
+            episode.watch.called(CallRecord("play", {}, "", False, 1.0))
+    settings.end()
+    assert [span.name for span in exporter.get_finished_spans()] == ["execute_tool play"] * 10
+    assert "15 spans were lost" in caplog.text
 
 
 def test_what_the_queue_cannot_take_is_lost_and_said(

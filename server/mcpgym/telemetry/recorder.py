@@ -19,8 +19,8 @@ from opentelemetry import context as shared_context
 from opentelemetry import trace as shared_trace
 
 from mcpgym.telemetry import otlp
+from mcpgym.telemetry.calls import FIELDS, Calls
 from mcpgym.telemetry.context import Context
-from mcpgym.telemetry.rows import CallRows, Calls
 from mcpgym.telemetry.spans import Attributes, Ended, Kind, Shape
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ class Recorder:
         """How many spans are exported at once."""
         self._delay = _number("OTEL_BSP_SCHEDULE_DELAY", round(DELAY_SECONDS * 1e3)) / 1e3
         self._queue: deque[Ended] = deque()
-        self.episodes: deque[CallRows] = deque()
-        """Those that have rows; they come in when they get their first."""
-        self.waiting = 0
-        """About how many rows there are: who adds one counts it, and asks before whether there is room."""
+        self.calls: list[Any] = []
+        """Calls that are no spans yet, each with its ``FIELDS``: who adds one asks first whether there is room."""
+        self.many = self.batch * FIELDS
+        """How long ``calls`` is when :meth:`has_room` must be asked."""
         self._wake, self._over = threading.Event(), threading.Event()
         self._exporting = threading.Lock()
         self._lost = 0
@@ -85,8 +85,8 @@ class Recorder:
             self._wake.set()
 
     def has_room(self) -> bool:
-        """Whether one more row can wait, now that there are as many as are exported at once. Else it counts as lost."""
-        if self.waiting >= self._most:
+        """Whether one more call can wait, now that ``many`` do, which are exported soon. Else it counts as lost."""
+        if len(self.calls) >= self._most * FIELDS:
             self._lost += 1
             return False
         if not self._wake.is_set():
@@ -158,9 +158,9 @@ class Recorder:
     def _export(self, *, all_of_it: bool) -> None:
         least = 1 if all_of_it else self.batch
         with self._exporting:
-            while max(len(self._queue), self.waiting) >= least:
+            while max(len(self._queue), len(self.calls) // FIELDS) >= least:
                 spans, calls = self._taken()
-                for send in self._sends if spans or calls else ():
+                for send in self._sends:
                     try:
                         send(spans, calls)
                     except Exception as error:
@@ -169,18 +169,12 @@ class Recorder:
                 lost, self._lost = self._lost, 0
                 self._complain("%d spans were lost: more came than the backend took", lost)
 
-    def _taken(self) -> tuple[list[Ended], list[Calls]]:
-        """A batch."""
+    def _taken(self) -> tuple[list[Ended], Calls]:
+        """A batch. (Others add to it meanwhile, each in one step of the interpreter.)"""
         spans = [self._queue.popleft() for _ in range(min(self.batch, len(self._queue)))]
-        room, calls = self.batch - len(spans), []
-        while room and self.episodes:
-            rows = self.episodes.popleft()
-            calls.append(taken := rows.take(room))
-            room -= len(taken.ids) // 8
-            if rows.rows:  # some were left, or have come meanwhile
-                self.episodes.append(rows)
-        self.waiting = sum(map(len, list(self.episodes)))
-        return spans, calls
+        waited = self.calls[: (self.batch - len(spans)) * FIELDS]
+        del self.calls[: len(waited)]
+        return spans, Calls(waited)
 
     def _complain(self, text: str, what: object) -> None:
         if (now := time.monotonic()) >= self._quiet_until:
@@ -188,7 +182,7 @@ class Recorder:
             logger.warning(text, what)
 
 
-def _sending(exporter: SpanExporter, resource: Resource) -> Callable[[Sequence[Ended], Sequence[Calls]], object]:
+def _sending(exporter: SpanExporter, resource: Resource) -> Callable[[Sequence[Ended], Calls], object]:
     """How ``exporter`` gets a batch: OTLP over HTTP as bytes, any other as the SDK's read-only spans."""
     kind = type(exporter)
     client = getattr(exporter, "_client", None)
@@ -198,9 +192,7 @@ def _sending(exporter: SpanExporter, resource: Resource) -> Callable[[Sequence[E
         what = otlp.attributes(_plain(resource.attributes), 1)
         scope = otlp.field(1, SCOPE.encode()) + otlp.field(2, _version().encode())
         return lambda spans, calls: client.export(otlp.request(what, scope, spans, calls))  # type: ignore[union-attr]
-    return lambda spans, calls: exporter.export(
-        [_readable(span, resource) for span in chain(spans, *(some.spans() for some in calls))]
-    )
+    return lambda spans, calls: exporter.export([_readable(span, resource) for span in chain(spans, calls.spans())])
 
 
 def _readable(span: Ended, resource: Resource) -> ReadableSpan:

@@ -40,10 +40,11 @@ class Shape:
 class Owner:
     """What all spans of one episode have in common: its name, and its own span where they are in other traces."""
 
-    __slots__ = ("attributes", "span")
+    __slots__ = ("attributes", "encoded", "span")
 
     def __init__(self, attributes: Attributes, span: Context) -> None:
         self.attributes, self.span = attributes, span
+        self.encoded: bytes | None = None
 
 
 Ended = tuple[bytes, bytes, Context | None, int, int, Shape, Owner | None, Attributes | None]

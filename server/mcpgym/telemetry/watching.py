@@ -9,8 +9,8 @@ from contextvars import Token
 from typing import TYPE_CHECKING, Any, cast
 
 from mcpgym.telemetry import switch
+from mcpgym.telemetry.calls import CallKind
 from mcpgym.telemetry.context import CURRENT, Context, Way, new_span, new_trace
-from mcpgym.telemetry.rows import CallRows, pack
 from mcpgym.telemetry.sections import Section, Template, named
 from mcpgym.telemetry.spans import Kind, Owner, Shape, Value, digest
 
@@ -28,18 +28,35 @@ _UNKNOWN = "_unknown"
 class Watch:
     """What is told of ``episode``: by its ``called``, ``scoring``, ``scored`` and ``closed``."""
 
-    __slots__ = ("_episode", "_owner", "_parent", "_recorder", "_rows", "_shapes", "_started", "name", "nobody")
+    __slots__ = (
+        "_episode",
+        "_is_error",
+        "_kind",
+        "_known",
+        "_owner",
+        "_parent",
+        "_recorder",
+        "_started",
+        "_tool",
+        "_whose",
+        "caller",
+        "name",
+    )
 
     def __init__(self, episode: Episode, recorder: Recorder | None) -> None:
         self._episode, self._recorder = episode, recorder
         self.name = digest(episode.token)
         self._started = time.time_ns()
-        self._shapes: dict[tuple[str, bool, Way], int] = {}
+        self._known: dict[tuple[str, bool, Way], CallKind] = {}
         self._owner: Owner | None = None
         self._parent: Context | None = None
-        self._rows: CallRows | None = None
-        self.nobody: Context | None = None
-        """In the place of ``CURRENT`` where that says nothing: who calls during the call that is answered now."""
+        self._kind: CallKind | None = None
+        """Of the last call, and of those like it; None where it is not a recorded child of the episode's span."""
+        self._tool: str | None = None
+        self._is_error = False
+        self._whose: Context | None = None
+        self.caller: Context | None = None
+        """Who makes the call that is answered now, where ``CURRENT`` is not set for it."""
         if recorder is not None:
             self._begin(recorder)
         if switch.events:
@@ -51,16 +68,19 @@ class Watch:
         trace = new_trace() if self._parent is None else self._parent.trace
         sampled = recorder.samples(self._parent, trace, "episode")
         self._owner = Owner({"mcpgym.episode": self.name}, Context(trace, new_span(), sampled))
-        self._rows = CallRows(self._owner) if sampled else None
 
     def called(self, record: CallRecord) -> None:
-        """A call was answered."""
-        if self._recorder is not None:
-            caller = CURRENT.get() or self.nobody
-            if caller is not None and caller.trace:
+        """A call was answered. (Most are like the one before; what is read here is not in the processor's caches.)"""
+        if (recorder := self._recorder) is not None:
+            name, _, _, is_error, milliseconds = record
+            caller = self.caller or CURRENT.get()
+            if name is not self._tool or is_error is not self._is_error or caller is not self._whose:
+                self._tool, self._is_error, self._whose = name, is_error, caller
+                self._kind = self._kind_of(name, is_error, caller)
+            if self._kind is None:
                 self._child(record, caller)
-            elif self._rows is not None:
-                self._row(record, "" if caller is None else caller.way)
+            elif len(recorder.calls) < recorder.many or recorder.has_room():
+                recorder.calls.extend((self._kind, milliseconds, time.time_ns()))
         if switch.events:
             known = record.name in self._episode.environment.tools
             self._log(
@@ -70,40 +90,31 @@ class Watch:
                 outcome="error" if record.is_error else "ok",
             )
 
-    def _row(self, record: CallRecord, way: Way) -> None:
-        """A child of the episode's span."""
-        recorder, rows = self._recorder, self._rows
-        assert recorder is not None
-        assert rows is not None
-        name, _, _, is_error, milliseconds = record
-        number = self._shapes.get((name, is_error, way))
-        if number is None:
-            number = self._number(name, is_error, way)
-        if recorder.waiting >= recorder.batch and not recorder.has_room():
-            return
-        if not rows.rows:
-            recorder.episodes.append(rows)
-        rows.rows.extend(pack(number, milliseconds, time.time_ns()))
-        recorder.waiting += 1
+    def _kind_of(self, name: str, is_error: bool, caller: Context | None) -> CallKind | None:
+        """Such calls, if they are children of the episode's span that are recorded."""
+        owner = self._owner
+        if owner is None or not owner.span.sampled or (caller is not None and caller.trace):
+            return None
+        way: Way = "" if caller is None else caller.way
+        kind = self._known.get((name, is_error, way))
+        if kind is None and name not in self._episode.environment.tools:
+            name = _UNKNOWN
+            kind = self._known.get((name, is_error, way))
+        if kind is None:
+            kind = self._known[name, is_error, way] = CallKind(owner, self._shape(name, is_error, way))
+        return kind
 
-    def _child(self, record: CallRecord, caller: Context) -> None:
-        """A child of its caller's span."""
+    def _child(self, record: CallRecord, caller: Context | None) -> None:
+        """A child of its caller's span, if it has one."""
         recorder = self._recorder
-        assert recorder is not None
+        if recorder is None or caller is None or not caller.trace:
+            return
         name, _, _, is_error, milliseconds = record
         if caller.sampled if not caller.remote else recorder.samples(caller, caller.trace, "tools/call"):
             end = time.time_ns()
             shape = self._shape(name, is_error, caller.way)
             start = end - int(milliseconds * 1e6)
             recorder.end((caller.trace, new_span(), caller, start, end, shape, self._owner, None))
-
-    def _number(self, name: str, is_error: bool, way: Way) -> int:
-        """The number that the shape of such a call has among the episode's; kept for tools that there are."""
-        assert self._rows is not None
-        number = self._rows.number(self._shape(name, is_error, way))
-        if name in self._episode.environment.tools:
-            self._shapes[name, is_error, way] = number
-        return number
 
     def _shape(self, name: str, is_error: bool, way: Way) -> Shape:
         """The shape of such a call, which all episodes of the environment share."""

@@ -177,9 +177,9 @@ def _watched_call_now(episode: Episode, call: FastCall, key: str | None) -> Call
     if watch is None or TRACEPARENT in call.meta:
         CURRENT.set(caller(call.meta, "mcp"))  # each request has a context of its own
         return episode.call_now(call.name, call.arguments, key)
-    watch.nobody = NOBODY["mcp"]
+    watch.caller = NOBODY["mcp"]
     result = episode.call_now(call.name, call.arguments, key)
-    watch.nobody = None
+    watch.caller = None
     if result is None:
         CURRENT.set(NOBODY["mcp"])
     return result
