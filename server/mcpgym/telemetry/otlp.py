@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from functools import lru_cache
 
 from mcpgym.telemetry.calls import CallKind, Calls
 from mcpgym.telemetry.context import Context
@@ -74,7 +75,13 @@ def encode_calls(calls: Calls) -> list[bytearray]:
 
 def attributes(given: Attributes, number: int) -> bytes:
     """KeyValues as the repeated field ``number``."""
-    return b"".join(field(number, field(1, key.encode()) + field(2, _any(value))) for key, value in given.items())
+    return b"".join([_attribute(number, key, value) for key, value in given.items()])
+
+
+@lru_cache(4096, typed=True)
+def _attribute(number: int, key: str, value: Value) -> bytes:
+    """Names of environments, tools and models, and small counts: most are said again and again."""
+    return field(number, field(1, key.encode()) + field(2, _any(value)))
 
 
 def field(number: int, content: bytes) -> bytes:
